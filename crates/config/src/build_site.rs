@@ -9,6 +9,7 @@ use super::build::Logs;
 use super::build_after::{Answering, KnownAfter, check_answering};
 use super::check::{RouteSpots, SiteSpots};
 use super::clients::ClientSet;
+use super::concurrency::read_concurrency;
 use super::cors::{CorsSettings, read_cors};
 use super::fault::{Faults, Spot, listed};
 use super::nearest::nearest;
@@ -71,10 +72,12 @@ pub(crate) fn build_site<H: Handlers>(
         miss_certificates(asks, faults);
     }
     miss_access(section, &routes, faults);
+    miss_users(section, &routes, faults);
     let (redirects, redirects_spot) = read_redirects(section, faults).unzip();
     let site = SiteConfig {
         names,
-        rate: read_rate(section, faults),
+        rate: read_rate(section, None, faults),
+        concurrency: read_concurrency(section, None, faults),
         routes,
         error_pages,
         headers: answering.headers(),
@@ -156,6 +159,31 @@ fn miss_choice<H: Handlers>(section: &Section, routes: &[RouteConfig<H>], faults
         faults
             .warn(given.spot, message)
             .hint("add `access = { allow = [\"10.0.0.0/8\"] }`, or remove it: all have to sign in");
+    }
+}
+
+/// Tells of limits by who has signed in, of a site or its routes, where nobody does.
+fn miss_users<H: Handlers>(site: &Section, routes: &[RouteConfig<H>], faults: &mut Faults<'_>) {
+    let mut look = |section: &Section, routes: &[RouteConfig<H>]| {
+        let mut limits = ["rate", "concurrency"]
+            .into_iter()
+            .filter_map(|name| section.section(name)?.given("by"));
+        let by_user =
+            limits.find(|given| matches!(&given.value, ConfigValue::Text(by) if by == "user"));
+        if let Some(given) = by_user
+            && routes.iter().all(|route| route.require.is_none())
+        {
+            faults
+                .warn(
+                    given.spot,
+                    "nobody signs in here: clients go by their addresses",
+                )
+                .hint("add `require = \"NAME\"` of an `[[auth]]`, or write `by = \"client\"`");
+        }
+    };
+    look(site, routes);
+    for (section, route) in site.sections("route").iter().zip(routes) {
+        look(section, std::slice::from_ref(route));
     }
 }
 
@@ -263,6 +291,7 @@ impl SiteDefaults<'_> {
             require: self.require.clone(),
             cors: self.cors.clone(),
             rate: None,
+            concurrency: None,
             log: super::LogChoice::Inherit,
             half_close: HalfClose::Cancel,
             place: faults.sources().place(spot),
@@ -324,7 +353,8 @@ impl SiteDefaults<'_> {
             require: read_require(self.root, section, faults)
                 .unwrap_or_else(|| self.require.clone()),
             cors: read_cors(section, faults).or_else(|| self.cors.clone()),
-            rate: read_rate(section, faults),
+            rate: read_rate(section, pattern.as_ref(), faults),
+            concurrency: read_concurrency(section, pattern.as_ref(), faults),
             log: self.logs.choice(section, "log", faults),
             half_close: match section.word("half_close") {
                 "serve" => HalfClose::Serve,

@@ -22,6 +22,7 @@ pub mod build_site;
 mod certificate_holder;
 pub mod check;
 mod clients;
+mod concurrency;
 mod config;
 mod cors;
 mod expand;
@@ -71,6 +72,7 @@ pub use ban::{BanCause, BanSettings};
 pub use certificate_holder::CertificateHolder;
 pub use check::{Built, Disk, PathStatus, RealDisk, Spots, TrustedDisk};
 pub use clients::{AddressRange, ClientSet};
+pub use concurrency::ConcurrencySettings;
 pub use config::{
     AfterSteps, CacheSettings, Coding, Config, HalfClose, LimitSettings, ListenAddress, Listener,
     LogChoice, LogSettings, LogTarget, Loopback, Purpose, RouteConfig, SiteConfig, SourceLocation,
@@ -98,5 +100,5 @@ pub use sources::{ConfigSources, Environment};
 pub use tls::{CertificateSource, ClientNeed, ListenTls, SUITES, SiteTls, TlsSpots, UpstreamTls};
 pub use tree::Argument;
 pub use trust::ClientTrust;
-pub use units::parse_duration;
+pub use units::{duration_text, parse_duration};
 pub use when::{ClientShare, RouteWhen, ValuePattern, WantedValue};

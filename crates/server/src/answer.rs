@@ -6,8 +6,8 @@
 //!    the client is banned (`ban`)
 //! 3. the target is brought into its one normal form
 //! 4. the path chooses the route, unless it has moved (`redirects`)
-//! 5. who may ask, how often, and who it is: the route's `cors`, `access`, `rate` and `require`
-//!    (`admission`)
+//! 5. who may ask, how often, who it is, and how many at once: the route's `cors`, `access`, `rate`,
+//!    `require` (`admission`) and `concurrency` (`crowding`)
 //! 6. the body limit
 //! 7. the rewrite
 //! 8. the handler answers, now or later; where another route has to answer for the file that was
@@ -26,6 +26,7 @@ mod after;
 mod asked;
 mod ban;
 mod client;
+mod crowding;
 mod forward;
 mod handles;
 mod offer;
@@ -296,7 +297,7 @@ impl HandlerContext {
             Some((site, route)) => dress(site, Some(route), refusal),
             None => refusal,
         };
-        let admission = match self.admission(sites, at, request, None) {
+        let admission = match self.admission(sites, at, request, place.0, None) {
             Admission::Yes => return self.serve(sites, at, request, place),
             Admission::No(refusal) => Admission::No(dressed(sites, refusal)),
             Admission::Later(checked) => {

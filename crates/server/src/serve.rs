@@ -11,6 +11,7 @@ pub mod maintenance;
 pub mod offers;
 pub mod old_visits;
 pub mod predecessor;
+mod route_limits;
 pub mod sites;
 pub mod workers;
 
@@ -50,6 +51,7 @@ use crate::serve::predecessor::Predecessor;
 use crate::serve::sites::Sites;
 use crate::serve::workers::Workers;
 use crate::step::auth::failures::SignInFailures;
+use crate::step::concurrency::KeyGates;
 use crate::step::offences::{BanRule, Offenders};
 use crate::step::rate::RateClients;
 use crate::watch::Watching;
@@ -72,6 +74,8 @@ pub struct ServerState {
     handler_ids: Mutex<HashMap<String, u32>>,
     /// Clients of each rate.
     rates: Mutex<HashMap<String, Weak<RateClients>>>,
+    /// Gates of each limit of requests in service.
+    services: Mutex<HashMap<String, Weak<KeyGates>>>,
     /// Attempts to sign in that failed.
     pub sign_ins: Arc<SignInFailures>,
     /// So many passwords are checked at a time: those who serve are to have CPUs, too.
@@ -153,6 +157,7 @@ impl ServerState {
             generation: AtomicU64::new(0),
             handler_ids: Mutex::default(),
             rates: Mutex::default(),
+            services: Mutex::default(),
             sign_ins: Arc::default(),
             password_places: Arc::new(Semaphore::new(thread_count.div_ceil(2))),
             gates: Mutex::default(),
@@ -246,20 +251,6 @@ impl ServerState {
         };
         gates.insert(name.to_owned(), known);
         gate
-    }
-
-    /// The clients of the rate of this name: those that are known already, where there are places
-    /// for as many.
-    pub fn rate_clients(&self, name: String, keys: usize) -> Arc<RateClients> {
-        let mut rates = self.rates.lock();
-        rates.retain(|_, known| known.strong_count() > 0);
-        let known = rates.get(&name).and_then(Weak::upgrade);
-        if let Some(known) = known.filter(|known| known.keys == keys) {
-            return known;
-        }
-        let clients = Arc::new(RateClients::new(keys));
-        rates.insert(name, Arc::downgrade(&clients));
-        clients
     }
 
     /// A rule that bans, with whom it has counted already where there are places for as many.

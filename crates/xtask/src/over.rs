@@ -19,6 +19,7 @@ const FEATURES: &[&str] = &[
     "cache",
     "cgi",
     "codings",
+    "concurrency",
     "cors",
     "fastcgi",
     "files",
@@ -44,7 +45,15 @@ const FEATURES: &[&str] = &[
 
 /// Files of these whose tests look at their own connection to the server, or where it comes from.
 const OF_CONNECTIONS: &[&str] = &[
-    "access", "auth", "ban", "jwt", "rate", "running", "watch", "when",
+    "access",
+    "auth",
+    "ban",
+    "concurrency",
+    "jwt",
+    "rate",
+    "running",
+    "watch",
+    "when",
 ];
 
 /// Parts of the names of tests that see that another server stands before theirs: it has a `Server`

@@ -22,6 +22,7 @@ use crate::serve::dress::{dress, is_prepared};
 use crate::serve::sites::{ServedRoute, ServedSite, Sites};
 use crate::step::collect::{Collected, collect, look_ahead};
 use crate::step::headers;
+use crate::step::request_key::CountedRequest;
 
 /// A request on its way through programs.
 pub(super) struct ProgramDispatch {
@@ -224,7 +225,7 @@ impl ProgramDispatch {
         }
         let route = enter(&self.request, site, index);
         let before = std::mem::replace(&mut self.route, index);
-        let admission = self.admission(site, before);
+        let admission = self.admission(site, path, before);
         if let Admission::No(refusal) = admission {
             return Ok(Answered::Ready(refusal));
         }
@@ -241,10 +242,11 @@ impl ProgramDispatch {
     }
 
     /// Whether the client may have what the route answers that is asked now, after another one.
-    fn admission(&self, site: &ServedSite, before: u32) -> Admission {
+    fn admission(&self, site: &ServedSite, path: &[u8], before: u32) -> Admission {
         let before = site.routes.get(before as usize);
         let at = (self.site, self.route);
-        self.desk.admission(&self.sites, at, &self.request, before)
+        self.desk
+            .admission(&self.sites, at, &self.request, path, before)
     }
 
     /// What the route gives that is asked now, once the client is let in.
@@ -294,9 +296,16 @@ impl ProgramDispatch {
         let admission = match route.is_internal {
             true => {
                 let before = site.routes.get(before as usize);
-                self.desk.admission_by_rate(route, &self.request, before)
+                let counted = CountedRequest {
+                    request: &self.request,
+                    route,
+                    path,
+                };
+                let at = (self.site, self.route);
+                self.desk
+                    .admission_by_limits(&self.sites, at, &counted, before)
             }
-            false => self.admission(site, before),
+            false => self.admission(site, path, before),
         };
         Ok(self.ask(admission, (path, below)))
     }

@@ -46,12 +46,13 @@ use crate::serve::log_values::LogValues;
 use crate::serve::offers::{OfferReport, Offers};
 use crate::serve::predecessor::route_name;
 use crate::step::auth::ServedAuth;
+use crate::step::concurrency::ConcurrencyLimit;
 use crate::step::early_hints::EarlyHints;
 use crate::step::offences::BanRule;
 use crate::step::rate::RateLimit;
 use crate::step::when::{AskedRoute, RouteConditions};
 use hob_config::{
-    AccessRules, ClientSet, ClientTrust, CorsSettings, Handlers, ListenAddress, RateSettings,
+    AccessRules, ClientSet, ClientTrust, CorsSettings, Handlers, ListenAddress, RateKey,
     RedirectList, SignInRule,
 };
 use hob_keeper::process::ProgramRef;
@@ -210,6 +211,8 @@ pub struct ServedRoute {
     pub cors: Option<Arc<CorsSettings>>,
     /// How many requests are answered in a time; routes of a site may have one together.
     pub rate: Option<Arc<RateLimit>>,
+    /// How many are in service at once; likewise.
+    pub concurrency: Option<Arc<ConcurrencyLimit>>,
     /// Nothing is done to what its handler gives: neither rules nor pages can apply.
     pub is_final: bool,
     /// Access log; `None` is the listener's.
@@ -453,6 +456,7 @@ impl ServedSite {
             })
         };
         let of_site = around.rate(site.rate.as_ref(), "");
+        let service_of_site = around.concurrency(site.concurrency.as_ref(), "");
         let own_series = series("", HandlerKind::None, String::new());
         let mut routes = Vec::with_capacity(site.routes.len());
         for (index, route) in (0..).zip(&site.routes) {
@@ -483,6 +487,9 @@ impl ServedSite {
                 rate: around
                     .rate(route.rate.as_ref(), &route.label())
                     .or_else(|| of_site.clone()),
+                concurrency: around
+                    .concurrency(route.concurrency.as_ref(), &route.label())
+                    .or_else(|| service_of_site.clone()),
                 log: log_of(route.log, around.log_ids, site_log),
             });
         }
@@ -609,14 +616,6 @@ impl<'a> SitesBuildContext<'a> {
         files.collect()
     }
 
-    /// The rate of the site, or of a route of this path.
-    fn rate(&self, settings: Option<&RateSettings>, path: &str) -> Option<Arc<RateLimit>> {
-        let settings = settings?.clone();
-        let name = format!("{} {path} {:?}", self.site, settings.by);
-        let clients = self.shared.rate_clients(name, settings.keys);
-        Some(Arc::new(RateLimit { settings, clients }))
-    }
-
     /// Visits of the pages of a route, where it keeps some.
     pub(crate) fn page_visits(
         &self,
@@ -688,6 +687,11 @@ impl<'a> SitesBuildContext<'a> {
             headers: headers.clone(),
             fallback: fallback.transpose()?,
         }))
+    }
+
+    /// What a limit is known by over reloads: where it stands, and what it counts by.
+    pub(super) fn limit_name(&self, path: &str, by: &RateKey) -> String {
+        format!("{} {path} {by:?}", self.site)
     }
 
     /// What all threads share.

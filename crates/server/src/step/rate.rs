@@ -8,15 +8,13 @@
 //! it is counted together with others of its network.
 
 use std::hash::{BuildHasher, RandomState};
-use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hob_config::{RateKey, RateSettings};
-use hob_http::Request;
+use hob_config::RateSettings;
 use hob_trace::Mutex;
 
-use super::cookie::cookie;
+use super::request_key::CountedRequest;
 
 /// The rate of a site or a route.
 #[derive(Debug)]
@@ -138,51 +136,17 @@ impl Pace {
 impl RateLimit {
     /// Takes a request, or finds that it is one too many. False beside it: there are more clients
     /// than are counted each for itself.
-    pub fn take(&self, request: &Request) -> (RateOutcome, bool) {
+    pub(crate) fn take(&self, counted: &CountedRequest<'_>) -> (RateOutcome, bool) {
         let RateLimit { settings, clients } = self;
         let interval_ns = settings.interval_ns();
         let pace = Pace {
             interval_ns,
             early_ns: interval_ns.saturating_mul(u64::from(settings.burst) - 1),
         };
-        let address = request.facts().peer.map(|peer| peer.ip().to_canonical());
-        let value = match &settings.by {
-            RateKey::Client => None,
-            RateKey::All => Some(&b""[..]),
-            RateKey::Field(name) => request.head().values(name.as_bytes()).next(),
-            RateKey::Cookie(name) => cookie(request, name.as_bytes()),
-        };
+        let key = counted.key(&settings.by, settings.v6_prefix);
         let now_ns = u64::try_from(clients.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let crowd = crowd(address);
-        match value {
-            // One that says nothing of itself is known by where it comes from.
-            None => clients.take(&client(address, settings.v6_prefix), &crowd, pace, now_ns),
-            Some(value) => clients.take(&[b"=", value].concat(), &crowd, pace, now_ns),
-        }
+        clients.take(&key, &counted.crowd(), pace, now_ns)
     }
-}
-
-/// A client by its address; one without is whoever connects over a Unix socket.
-fn client(address: Option<IpAddr>, v6_prefix: u8) -> Vec<u8> {
-    match address {
-        None => Vec::new(),
-        Some(IpAddr::V4(address)) => address.octets().to_vec(),
-        Some(IpAddr::V6(address)) => network(address, v6_prefix),
-    }
-}
-
-/// Whom a client is counted with that finds no place: its network.
-fn crowd(address: Option<IpAddr>) -> Vec<u8> {
-    match address {
-        None => Vec::new(),
-        Some(IpAddr::V4(address)) => address.octets()[..2].to_vec(),
-        Some(IpAddr::V6(address)) => network(address, 32),
-    }
-}
-
-fn network(address: Ipv6Addr, prefix: u8) -> Vec<u8> {
-    let rest = u128::MAX.checked_shr(u32::from(prefix)).unwrap_or(0);
-    (u128::from(address) & !rest).to_be_bytes().to_vec()
 }
 
 #[cfg(test)]
