@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::access::{AccessRules, read_access};
 use super::address::check_host;
 use super::auth::{SignInRule, read_require};
+use super::bandwidth::read_bandwidth;
 use super::build::Logs;
 use super::build_after::{Answering, KnownAfter, check_answering};
 use super::check::{RouteSpots, SiteSpots};
@@ -78,6 +79,7 @@ pub(crate) fn build_site<H: Handlers>(
         names,
         rate: read_rate(section, None, faults),
         concurrency: read_concurrency(section, None, faults),
+        bandwidth: read_bandwidth(section, faults),
         routes,
         error_pages,
         headers: answering.headers(),
@@ -292,6 +294,7 @@ impl SiteDefaults<'_> {
             cors: self.cors.clone(),
             rate: None,
             concurrency: None,
+            bandwidth: None,
             log: super::LogChoice::Inherit,
             half_close: HalfClose::Cancel,
             place: faults.sources().place(spot),
@@ -355,6 +358,7 @@ impl SiteDefaults<'_> {
             cors: read_cors(section, faults).or_else(|| self.cors.clone()),
             rate: read_rate(section, pattern.as_ref(), faults),
             concurrency: read_concurrency(section, pattern.as_ref(), faults),
+            bandwidth: read_bandwidth(section, faults),
             log: self.logs.choice(section, "log", faults),
             half_close: match section.word("half_close") {
                 "serve" => HalfClose::Serve,

@@ -13,6 +13,7 @@ use crate::acme::Acme;
 use crate::admin::Admin;
 use crate::auth::{AuthSettings, SignInRule};
 use crate::ban::BanSettings;
+use crate::bandwidth::BandwidthSettings;
 use crate::clients::ClientSet;
 use crate::concurrency::ConcurrencySettings;
 use crate::cors::CorsSettings;
@@ -356,6 +357,8 @@ pub struct SiteConfig<H: Handlers> {
     pub rate: Option<RateSettings>,
     /// How many requests its routes have in service at once together, likewise.
     pub concurrency: Option<ConcurrencySettings>,
+    /// How fast the answers of its routes leave together, likewise.
+    pub bandwidth: Option<BandwidthSettings>,
     /// Routes in order; the first that matches wins. A site with a root ends in a route for `/*`.
     pub routes: Vec<RouteConfig<H>>,
     /// Pages for error statuses: status and file.
@@ -386,6 +389,7 @@ impl<H: Handlers> SiteConfig<H> {
             routes: Vec::new(),
             rate: self.rate,
             concurrency: self.concurrency,
+            bandwidth: self.bandwidth,
             names: self.names,
             error_pages: self.error_pages,
             headers: self.headers,
@@ -445,6 +449,8 @@ pub struct RouteConfig<H: Handlers> {
     pub rate: Option<RateSettings>,
     /// How many requests it has in service at once, where it has a limit of its own.
     pub concurrency: Option<ConcurrencySettings>,
+    /// How fast its answers leave, where it has a bandwidth of its own.
+    pub bandwidth: Option<BandwidthSettings>,
     /// Access log of this route.
     pub log: LogChoice,
     /// What a half-closed connection means for a program's answer.

@@ -39,7 +39,7 @@ pub use admin::{ADMIN, ADMIN_TLS, ADMIN_USER};
 pub use answers::{ACCESS, ANSWER, COMPRESS_TYPES, CORS, RATE, REDIRECTS, REQUIRE};
 pub use auth::{AUTH, FORWARD, JWT};
 pub use ban::BAN;
-pub use crowding::CONCURRENCY;
+pub use crowding::{BANDWIDTH, CONCURRENCY};
 pub use inside::{ACTIVITY, HISTORY};
 pub use logs::{FACILITIES, LOG, SEVERITIES, SYSLOG};
 pub use metrics::{METRICS, OTLP};

@@ -14,7 +14,8 @@
 //!    found, that one goes from 5 on (`programs`)
 //! 9. a program's answer: what the program asks the server for, then conditions, ranges and
 //!    compression (`programs`, `after`)
-//! 10. the site's own error page, and header rules (`serve::dress`)
+//! 10. the site's own error page, and header rules (`serve::dress`); the route's `bandwidth`
+//!    (`pacing`)
 //!
 //! What another machine's hob asks for, or the server after this one, goes from 1 to 8 at once
 //! (`offer`): the rest is done there.
@@ -30,6 +31,7 @@ mod crowding;
 mod forward;
 mod handles;
 mod offer;
+mod pacing;
 mod programs;
 mod proof;
 mod timing;
@@ -519,6 +521,10 @@ impl Responder for Answers {
         let answered = match sites.log_values.of_answer(log) {
             Some(values) => asked::note_answer(values, request, answered),
             None => answered,
+        };
+        let answered = match sites.has_bandwidth {
+            true => self.desk.pace(&sites, request, answered),
+            false => answered,
         };
         match request.is_traced() {
             true => watch::tap(request, answered),

@@ -169,6 +169,9 @@ counters! { of events {
     limit_concurrency_wait: "Requests refused: they had waited for the whole `wait` of a `concurrency` (429, 503).";
     limit_concurrency_keys: "Requests counted together with others: more keys in service than the `keys` of a `concurrency`.";
     concurrency_dry_run: "Requests above a `concurrency` with `dry_run`, which were answered at once.";
+    bandwidth_held: "Pieces of answers that waited because of a `bandwidth`.";
+    bandwidth_held_us: "Microseconds such pieces waited.";
+    limit_bandwidth_keys: "Answers counted together with others: more clients than the `keys` of a `bandwidth`.";
     access_refused: "Requests that `access` of a route did not let in (403, 405).";
     bans_made: "Clients banned by a rule (`[[ban]]`).";
     ban_refused: "Requests of banned clients refused (403).";

@@ -84,3 +84,52 @@ pub static CONCURRENCY: SchemaTable = SchemaTable {
             .example("true"),
     ],
 };
+
+/// `bandwidth` of a site or a route
+pub static BANDWIDTH: SchemaTable = SchemaTable {
+    name: "bandwidth",
+    header: "`bandwidth` of a site or a route",
+    text: "How fast answers leave, in bytes of their bodies a second, over every protocol; what \
+           comes through tunnels is not held back. Several that are given hold together. A site's \
+           is for all its routes together, but those that have their own. A plain string is \
+           `answer`.",
+    base: None,
+    keys: &[
+        SchemaKey::new("answer", Text, Nothing("as fast as it goes"))
+            .says("Each answer for itself, from 1KiB/s on.")
+            .example("\"1MiB/s\"")
+            .aka(&["connection", "rate", "speed", "limit_rate"]),
+        SchemaKey::new("client", Text, Nothing("as fast as it goes"))
+            .says("All answers to one client, known by its address.")
+            .example("\"4MiB/s\""),
+        SchemaKey::new("all", Text, Nothing("as fast as it goes"))
+            .says("All answers of the route together; of a site, of its routes.")
+            .example("\"100MiB/s\"")
+            .aka(&["route", "site", "total"]),
+        SchemaKey::new("after", Size { min: 0, max: TIB }, Preset::Size(0))
+            .says("So many bytes of an answer leave before `answer` holds.")
+            .example("\"1MiB\"")
+            .aka(&["burst", "limit_rate_after"]),
+        SchemaKey::new(
+            "v6_prefix",
+            Integer { min: 16, max: 128 },
+            Preset::Integer(64),
+        )
+        .says("Addresses of IPv6 that begin with so many same bits are one client.")
+        .example("56"),
+        SchemaKey::new(
+            "keys",
+            Integer {
+                min: 100,
+                max: 10_000_000,
+            },
+            Preset::Integer(100_000),
+        )
+        .says(
+            "So many clients at a time are counted each for itself, with 32 to 64 bytes for each. \
+             Those beyond share what one may with others whose addresses begin alike: 16 bits of \
+             IPv4, 32 of IPv6.",
+        )
+        .example("1000000"),
+    ],
+};

@@ -10,7 +10,7 @@ use crate::step::access::AccessRefusal;
 use crate::step::auth::ServedAuth;
 use crate::step::auth::tokens::{ShownToken, TokenSource};
 use crate::step::{access, auth};
-use hob_config::{AccessRules, RateKey, SignInRule, duration_text};
+use hob_config::{AccessRules, RateKey, SignInRule, duration_text, size_text};
 
 impl ExplainContext<'_> {
     /// The answer for who may not have the route's.
@@ -68,6 +68,20 @@ impl ExplainContext<'_> {
                 settings.queue,
                 of_dry_run(settings.dry_run),
             ));
+        }
+        if let Some(limit) = &route.bandwidth {
+            let settings = &limit.settings;
+            let speeds = [
+                ("an answer", settings.answer),
+                ("all of a client", settings.client),
+                ("all of the route, or of its site", settings.all),
+            ];
+            let speeds = speeds.into_iter().filter_map(|(whose, speed)| {
+                let speed = size_text(speed?);
+                Some(format!("{whose} at {speed} a second"))
+            });
+            let speeds: Vec<_> = speeds.collect();
+            told.note(format!("`bandwidth`: {} at most", speeds.join(", ")));
         }
     }
 

@@ -2,34 +2,83 @@
 
 use std::sync::{Arc, Weak};
 
-use hob_config::{ConcurrencySettings, RateKey, RateSettings};
+use hob_config::{BandwidthSettings, ConcurrencySettings, RateKey, RateSettings};
 
 use super::sites::{ServedRoute, SitesBuildContext};
+use crate::handle::config;
 use crate::serve::ServerState;
+use crate::step::bandwidth::BandwidthLimit;
 use crate::step::concurrency::{ConcurrencyLimit, KeyGates};
 use crate::step::rate::{RateClients, RateLimit};
 
+/// Limits of a site, or of one of its routes.
+#[derive(Clone, Default)]
+pub(super) struct CountedLimits {
+    pub(super) rate: Option<Arc<RateLimit>>,
+    pub(super) concurrency: Option<Arc<ConcurrencyLimit>>,
+    pub(super) bandwidth: Option<Arc<BandwidthLimit>>,
+}
+
 impl SitesBuildContext<'_> {
-    /// The rate of the site, or of a route of this path.
-    pub(super) fn rate(
+    /// The limits that routes of a site have together.
+    pub(super) fn limits_of_site(&self, site: &config::Site) -> CountedLimits {
+        CountedLimits {
+            rate: self.rate(site.rate.as_ref(), ""),
+            concurrency: self.concurrency(site.concurrency.as_ref(), ""),
+            bandwidth: self.bandwidth(site.bandwidth.as_ref(), ""),
+        }
+    }
+
+    /// The limits of a route: its own, or its site's.
+    pub(super) fn limits(&self, route: &config::Route, of_site: &CountedLimits) -> CountedLimits {
+        let (label, of_site) = (route.label(), of_site.clone());
+        CountedLimits {
+            rate: self.rate(route.rate.as_ref(), &label).or(of_site.rate),
+            concurrency: self
+                .concurrency(route.concurrency.as_ref(), &label)
+                .or(of_site.concurrency),
+            bandwidth: self
+                .bandwidth(route.bandwidth.as_ref(), &label)
+                .or(of_site.bandwidth),
+        }
+    }
+
+    /// Likewise how fast answers leave.
+    fn bandwidth(
         &self,
-        settings: Option<&RateSettings>,
+        settings: Option<&BandwidthSettings>,
         path: &str,
-    ) -> Option<Arc<RateLimit>> {
+    ) -> Option<Arc<BandwidthLimit>> {
         let settings = settings?.clone();
-        let name = self.limit_name(path, &settings.by);
+        let shared = self.shared();
+        let name = |whose: &str| format!("{} {path} bandwidth of {whose}", self.site());
+        // Without clients there is one place.
+        let keys = settings.client.map_or(1, |_| settings.keys);
+        let clients = shared.rate_clients(name("clients"), keys);
+        let all = shared.rate_clients(name("all"), 1);
+        Some(Arc::new(BandwidthLimit {
+            settings,
+            clients,
+            all,
+        }))
+    }
+
+    /// The rate of the site, or of a route of this path.
+    fn rate(&self, settings: Option<&RateSettings>, path: &str) -> Option<Arc<RateLimit>> {
+        let settings = settings?.clone();
+        let name = format!("{} {path} {:?}", self.site(), settings.by);
         let clients = self.shared().rate_clients(name, settings.keys);
         Some(Arc::new(RateLimit { settings, clients }))
     }
 
     /// Likewise how many requests are in service at once.
-    pub(super) fn concurrency(
+    fn concurrency(
         &self,
         settings: Option<&ConcurrencySettings>,
         path: &str,
     ) -> Option<Arc<ConcurrencyLimit>> {
         let settings = settings?.clone();
-        let name = self.limit_name(path, &settings.by);
+        let name = format!("{} {path} {:?}", self.site(), settings.by);
         let gates = self.shared().key_gates(name, &settings);
         Some(Arc::new(ConcurrencyLimit { settings, gates }))
     }

@@ -46,14 +46,15 @@ use crate::serve::log_values::LogValues;
 use crate::serve::offers::{OfferReport, Offers};
 use crate::serve::predecessor::route_name;
 use crate::step::auth::ServedAuth;
+use crate::step::bandwidth::BandwidthLimit;
 use crate::step::concurrency::ConcurrencyLimit;
 use crate::step::early_hints::EarlyHints;
 use crate::step::offences::BanRule;
 use crate::step::rate::RateLimit;
 use crate::step::when::{AskedRoute, RouteConditions};
 use hob_config::{
-    AccessRules, ClientSet, ClientTrust, CorsSettings, Handlers, ListenAddress, RateKey,
-    RedirectList, SignInRule,
+    AccessRules, ClientSet, ClientTrust, CorsSettings, Handlers, ListenAddress, RedirectList,
+    SignInRule,
 };
 use hob_keeper::process::ProgramRef;
 
@@ -83,6 +84,8 @@ pub struct Sites {
     pub unknown_host: UnknownHost,
     /// Paths of requests may have handles of visits.
     pub has_handles: bool,
+    /// Answers of some route leave no faster than a `bandwidth` lets them.
+    pub has_bandwidth: bool,
     /// Folders that files, pages and programs are looked for in, by their paths.
     pub roots: Vec<Arc<Root>>,
 }
@@ -213,6 +216,8 @@ pub struct ServedRoute {
     pub rate: Option<Arc<RateLimit>>,
     /// How many are in service at once; likewise.
     pub concurrency: Option<Arc<ConcurrencyLimit>>,
+    /// How fast answers leave; likewise.
+    pub bandwidth: Option<Arc<BandwidthLimit>>,
     /// Nothing is done to what its handler gives: neither rules nor pages can apply.
     pub is_final: bool,
     /// Access log; `None` is the listener's.
@@ -272,6 +277,7 @@ impl Sites {
         roots.sort_by(|one, other| one.path().cmp(other.path()));
         Ok(Sites {
             roots,
+            has_bandwidth: routes.clone().any(|route| route.bandwidth.is_some()),
             has_handles: routes.any(|route| route.handler.has_handles()),
             hosts,
             sites,
@@ -455,8 +461,7 @@ impl ServedSite {
                 program,
             })
         };
-        let of_site = around.rate(site.rate.as_ref(), "");
-        let service_of_site = around.concurrency(site.concurrency.as_ref(), "");
+        let limits_of_site = around.limits_of_site(site);
         let own_series = series("", HandlerKind::None, String::new());
         let mut routes = Vec::with_capacity(site.routes.len());
         for (index, route) in (0..).zip(&site.routes) {
@@ -465,6 +470,7 @@ impl ServedSite {
             let rewrite = rewrite(route, &pattern).map_err(&at)?;
             let handler = Handler::build(&route.handler, around, (route, &pattern)).map_err(&at)?;
             let sendfile = around.sendfile(route, &handler).map_err(&at)?;
+            let limits = around.limits(route, &limits_of_site);
             routes.push(ServedRoute {
                 index,
                 is_final: is_final(&handler, site, route),
@@ -484,12 +490,9 @@ impl ServedSite {
                 access: route.access.clone(),
                 require: route.require.clone(),
                 cors: route.cors.clone(),
-                rate: around
-                    .rate(route.rate.as_ref(), &route.label())
-                    .or_else(|| of_site.clone()),
-                concurrency: around
-                    .concurrency(route.concurrency.as_ref(), &route.label())
-                    .or_else(|| service_of_site.clone()),
+                rate: limits.rate,
+                concurrency: limits.concurrency,
+                bandwidth: limits.bandwidth,
                 log: log_of(route.log, around.log_ids, site_log),
             });
         }
@@ -689,9 +692,9 @@ impl<'a> SitesBuildContext<'a> {
         }))
     }
 
-    /// What a limit is known by over reloads: where it stands, and what it counts by.
-    pub(super) fn limit_name(&self, path: &str, by: &RateKey) -> String {
-        format!("{} {path} {by:?}", self.site)
+    /// The name of the site that is being made.
+    pub(super) fn site(&self) -> &str {
+        &self.site
     }
 
     /// What all threads share.

@@ -11,6 +11,7 @@
 
 pub mod access;
 pub mod auth;
+pub mod bandwidth;
 pub mod banned_network;
 pub mod collect;
 pub mod compress;

@@ -83,6 +83,35 @@ impl RateClients {
         }
     }
 
+    /// Has a client do what takes it so long, once all that it did before is over: how long it has
+    /// to wait for that. False beside it: it is counted with its crowd.
+    pub(crate) fn reserve(
+        &self,
+        client: &[u8],
+        crowd: &[u8],
+        cost_ns: u64,
+        now_ns: u64,
+    ) -> (u64, bool) {
+        let pace = Pace {
+            interval_ns: cost_ns,
+            early_ns: u64::MAX,
+        };
+        let hash = self.hasher.hash_one(client).max(1);
+        let mut places = self.shards[hash as usize % SHARDS].lock();
+        if let Some(at) = find(&places, hash, now_ns) {
+            let [_, right_ns] = places[at];
+            let known_ns = if places[at][0] == hash { right_ns } else { 0 };
+            places[at] = [hash, pace.take(known_ns, now_ns).1];
+            return (known_ns.saturating_sub(now_ns), true);
+        }
+        drop(places);
+        let at = self.hasher.hash_one(crowd) as usize % CROWDS;
+        let mut crowds = self.crowds.lock();
+        let known_ns = crowds[at];
+        crowds[at] = pace.take(known_ns, now_ns).1;
+        (known_ns.saturating_sub(now_ns), false)
+    }
+
     /// Takes a request of a client at a time, or finds it too early. False beside it: the client
     /// found no place and is counted with its crowd.
     fn take(&self, client: &[u8], crowd: &[u8], pace: Pace, now_ns: u64) -> (RateOutcome, bool) {

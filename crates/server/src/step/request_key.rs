@@ -42,18 +42,28 @@ impl CountedRequest<'_> {
                 captures.and_then(|all| all.text(*index, self.path).map(of_value))
             }
         };
-        own.unwrap_or_else(|| client(self.address(), v6_prefix))
+        own.unwrap_or_else(|| client_of(self.request, v6_prefix))
     }
 
     /// Whom it is counted with if its client finds no place: the client's network.
     pub(crate) fn crowd(&self) -> Vec<u8> {
-        crowd(self.address())
+        crowd_of(self.request)
     }
+}
 
-    fn address(&self) -> Option<IpAddr> {
-        let peer = self.request.facts().peer;
-        peer.map(|peer| peer.ip().to_canonical())
-    }
+/// The client of a request.
+pub(crate) fn client_of(request: &Request, v6_prefix: u8) -> Vec<u8> {
+    client(address(request), v6_prefix)
+}
+
+/// The network of the client of a request.
+pub(crate) fn crowd_of(request: &Request) -> Vec<u8> {
+    crowd(address(request))
+}
+
+fn address(request: &Request) -> Option<IpAddr> {
+    let peer = request.facts().peer;
+    peer.map(|peer| peer.ip().to_canonical())
 }
 
 /// A client by its address; one without is whoever connects over a Unix socket. No value of a field
