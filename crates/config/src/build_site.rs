@@ -19,7 +19,7 @@ use super::rate::read_rate;
 use super::redirects::read_redirects;
 use super::route::pattern::Pattern;
 use super::route::template::{Rewrite, TemplateError, TemplateFault};
-use super::tls::build_site_tls;
+use super::tls::{SiteTls, build_site_tls};
 use super::tree::{ConfigValue, Section};
 use super::when::read_when;
 use super::{
@@ -69,11 +69,8 @@ pub(crate) fn build_site<H: Handlers>(
     }
     let (error_pages, error_page_spots) = error_pages(section, faults);
     let (tls, tls_spots) = build_site_tls(section, &names, faults);
-    if tls.client.is_none() {
-        miss_certificates(asks, faults);
-    }
+    miss_certificates(&tls, asks, faults);
     miss_access(section, &routes, faults);
-    miss_users(section, &routes, faults);
     let (redirects, redirects_spot) = read_redirects(section, faults).unzip();
     let site = SiteConfig {
         names,
@@ -141,6 +138,7 @@ fn read_www(section: &Section, faults: &mut Faults<'_>) -> WwwForm {
 
 /// Tells of a `satisfy`, of a site or its routes, that leaves no choice.
 fn miss_access<H: Handlers>(site: &Section, routes: &[RouteConfig<H>], faults: &mut Faults<'_>) {
+    miss_users(site, routes, faults);
     miss_choice(site, routes, faults);
     for (section, route) in site.sections("route").iter().zip(routes) {
         miss_choice(section, std::slice::from_ref(route), faults);
@@ -190,8 +188,8 @@ fn miss_users<H: Handlers>(site: &Section, routes: &[RouteConfig<H>], faults: &m
 }
 
 /// Tells of names of certificates where no client is asked for one.
-fn miss_certificates(asks: Vec<Spot>, faults: &mut Faults<'_>) {
-    for spot in asks {
+fn miss_certificates(tls: &SiteTls, asks: Vec<Spot>, faults: &mut Faults<'_>) {
+    for spot in asks.into_iter().filter(|_| tls.client.is_none()) {
         faults
             .error(spot, "no client of this site is asked for a certificate")
             .hint("add `client = \"ask\"` and `client_ca` to its `tls`, or remove these names");

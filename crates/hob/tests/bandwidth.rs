@@ -1,5 +1,5 @@
-//! `bandwidth`: how fast answers leave. What a test asks is that no answer comes sooner than it may;
-//! how much later it comes is up to the machine.
+//! `bandwidth`: how fast answers leave. What a test asks is that no answer comes sooner than it
+//! may; how much later it comes is up to the machine.
 #![allow(clippy::unwrap_used)]
 
 mod harness;

@@ -6,8 +6,8 @@
 //!    the client is banned (`ban`)
 //! 3. the target is brought into its one normal form
 //! 4. the path chooses the route, unless it has moved (`redirects`)
-//! 5. who may ask, how often, who it is, and how many at once: the route's `cors`, `access`, `rate`,
-//!    `require` (`admission`) and `concurrency` (`crowding`)
+//! 5. who may ask, how often, who it is, and how many at once: the route's `cors`, `access`,
+//!    `rate`, `require` (`admission`) and `concurrency` (`crowding`)
 //! 6. the body limit
 //! 7. the rewrite
 //! 8. the handler answers, now or later; where another route has to answer for the file that was
@@ -15,7 +15,7 @@
 //! 9. a program's answer: what the program asks the server for, then conditions, ranges and
 //!    compression (`programs`, `after`)
 //! 10. the site's own error page, and header rules (`serve::dress`); the route's `bandwidth`
-//!    (`pacing`)
+//!     (`pacing`)
 //!
 //! What another machine's hob asks for, or the server after this one, goes from 1 to 8 at once
 //! (`offer`): the rest is done there.

@@ -1,7 +1,7 @@
 //! Whether a client may have what a route answers: by `access`, by `rate`, by signing in, and by
 //! `concurrency`. The first two are known at once; a password that is not remembered is checked by
-//! threads that serve nobody, a route that knows accounts takes its time (`forward`), and a place in
-//! service is waited for (`crowding`).
+//! threads that serve nobody, a route that knows accounts takes its time (`forward`), and a place
+//! in service is waited for (`crowding`).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use hob_http::{Answered, Known, Request, Response, SignedIn};
 use hob_trace::{Fault, RefusedBy};
 
-use super::crowding::RateMoment;
+use super::crowding::{LimitedRequest, RateMoment};
 use super::{HandlerContext, note_fault};
 use crate::handle::plain;
 use crate::serve::fleet::now_ms;
@@ -20,7 +20,6 @@ use crate::serve::sites::{ServedRoute, Sites};
 use crate::step::access::{self, AccessRefusal};
 use crate::step::auth::accounts::AuthAccount;
 use crate::step::auth::{self, AuthSource, GivenPassword, ServedAuth, ShownCredentials};
-use crate::step::request_key::CountedRequest;
 use hob_config::{AccessRules, SignInRule};
 
 /// The lane of the pool that passwords are checked in; folders have other numbers.
@@ -55,15 +54,15 @@ impl HandlerContext {
         let Some((_, route)) = sites.route(at.0, at.1) else {
             return Admission::No(plain::error(404));
         };
-        let counted = CountedRequest {
-            request,
+        let ask = LimitedRequest {
             route,
-            path,
+            counted: route.counted(request, path),
+            before,
         };
-        let admission = self.admission_by_rules(sites, at.0, &counted, before);
+        let admission = self.admission_by_rules(sites, at.0, &ask);
         match route.is_limited_late() {
             false => admission,
-            true => self.limit_late(sites, at, admission, &counted, before),
+            true => self.limit_late(sites, at, admission, &ask),
         }
     }
 
@@ -72,10 +71,9 @@ impl HandlerContext {
         self: &Rc<HandlerContext>,
         sites: &Arc<Sites>,
         site: u32,
-        counted: &CountedRequest<'_>,
-        before: Option<&ServedRoute>,
+        ask: &LimitedRequest<'_>,
     ) -> Admission {
-        let CountedRequest { request, route, .. } = *counted;
+        let (request, route) = (ask.counted.request, ask.route);
         let rule = route.require.as_ref();
         let is_alternative = rule.is_some_and(|rule| rule.is_alternative);
         let refusal = route.access.as_deref().and_then(|rules| {
@@ -91,7 +89,7 @@ impl HandlerContext {
             let method = request.head().method();
             return Admission::No(plain::refuse_access(refusal, rules, method));
         }
-        if let Some(refusal) = self.refuse_rate(counted, before, RateMoment::Early) {
+        if let Some(refusal) = self.refuse_rate(ask, RateMoment::Early) {
             return Admission::No(refusal);
         }
         let Some(rule) = rule else {

@@ -1,5 +1,5 @@
-//! What holds for requests because of others: `rate`, and `concurrency`, at which a request may wait
-//! for a place that it keeps until its answer has left.
+//! What holds for requests because of others: `rate`, and `concurrency`, at which a request may
+//! wait for a place that it keeps until its answer has left.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,12 +11,20 @@ use super::admission::Admission;
 use super::{HandlerContext, note_fault};
 use crate::handle::plain;
 use crate::handle::script::gate::{GateWaiter, wait_for};
+use crate::serve::concurrency::{ConcurrencyLimit, GateSeat, ServiceAdmission, ServicePlace};
 use crate::serve::sites::{ServedRoute, Sites};
-use crate::step::concurrency::{ConcurrencyLimit, GateSeat, ServiceAdmission, ServicePlace};
 use crate::step::rate::RateOutcome;
 use crate::step::request_key::CountedRequest;
 use hob_config::RateKey;
 use hob_trace::metric::ThreadCounters;
+
+/// A request that has come to a route, and the route that has sent it on: a limit that this one
+/// had, too, is not asked twice.
+pub(super) struct LimitedRequest<'a> {
+    pub(super) route: &'a ServedRoute,
+    pub(super) counted: CountedRequest<'a>,
+    pub(super) before: Option<&'a ServedRoute>,
+}
 
 /// When a rate is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,16 +45,15 @@ impl HandlerContext {
         self: &Rc<HandlerContext>,
         sites: &Arc<Sites>,
         at: (u32, u32),
-        counted: &CountedRequest<'_>,
-        before: Option<&ServedRoute>,
+        ask: &LimitedRequest<'_>,
     ) -> Admission {
-        let admission = match self.refuse_rate(counted, before, RateMoment::Early) {
+        let admission = match self.refuse_rate(ask, RateMoment::Early) {
             Some(refusal) => Admission::No(refusal),
             None => Admission::Yes,
         };
-        match counted.route.is_limited_late() {
+        match ask.route.is_limited_late() {
             false => admission,
-            true => self.limit_late(sites, at, admission, counted, before),
+            true => self.limit_late(sites, at, admission, ask),
         }
     }
 
@@ -56,29 +63,27 @@ impl HandlerContext {
         sites: &Arc<Sites>,
         at: (u32, u32),
         admission: Admission,
-        counted: &CountedRequest<'_>,
-        before: Option<&ServedRoute>,
+        ask: &LimitedRequest<'_>,
     ) -> Admission {
         let checked = match admission {
             Admission::No(refusal) => return Admission::No(refusal),
-            Admission::Yes => return self.enter_service(counted, before),
+            Admission::Yes => return self.enter_service(ask),
             Admission::Later(checked) => checked,
         };
         let (desk, sites) = (Rc::clone(self), Arc::clone(sites));
-        let (request, path) = (counted.request.clone(), counted.path.to_vec());
-        let before = before.map(|before| before.index);
+        let (request, path) = (ask.counted.request.clone(), ask.counted.path.to_vec());
+        let before = ask.before.map(|before| before.index);
         Admission::Later(Box::pin(async move {
             if let Some(refusal) = checked.await {
                 return Some(refusal);
             }
             let (site, route) = sites.route(at.0, at.1)?;
-            let counted = CountedRequest {
-                request: &request,
+            let ask = LimitedRequest {
                 route,
-                path: &path,
+                counted: route.counted(&request, &path),
+                before: before.and_then(|index| site.routes.get(index as usize)),
             };
-            let before = before.and_then(|index| site.routes.get(index as usize));
-            match desk.enter_service(&counted, before) {
+            match desk.enter_service(&ask) {
                 Admission::Yes => None,
                 Admission::No(refusal) => Some(refusal),
                 Admission::Later(entered) => entered.await,
@@ -89,20 +94,23 @@ impl HandlerContext {
     /// The answer for who asks the route too often.
     pub(super) fn refuse_rate(
         &self,
-        counted: &CountedRequest<'_>,
-        before: Option<&ServedRoute>,
+        ask: &LimitedRequest<'_>,
         moment: RateMoment,
     ) -> Option<Response> {
-        let CountedRequest { request, route, .. } = *counted;
+        let (request, route) = (ask.counted.request, ask.route);
         let rate = route.rate.as_ref()?;
         let asked = match rate.settings.by {
             RateKey::User => RateMoment::Late,
             _ => RateMoment::Early,
         };
-        if asked != moment || before.is_some_and(|before| has_same_rate(before, route)) {
+        if asked != moment
+            || ask
+                .before
+                .is_some_and(|before| has_same_rate(before, route))
+        {
             return None;
         }
-        let (outcome, is_alone) = rate.take(counted);
+        let (outcome, is_alone) = rate.take(&ask.counted);
         if !is_alone {
             self.counters.limit_rate_keys.add(1);
         }
@@ -125,15 +133,11 @@ impl HandlerContext {
     }
 
     /// Lets a request into service, unless it asks too often for who sends it.
-    fn enter_service(
-        self: &Rc<HandlerContext>,
-        counted: &CountedRequest<'_>,
-        before: Option<&ServedRoute>,
-    ) -> Admission {
-        if let Some(refusal) = self.refuse_rate(counted, before, RateMoment::Late) {
+    fn enter_service(self: &Rc<HandlerContext>, ask: &LimitedRequest<'_>) -> Admission {
+        if let Some(refusal) = self.refuse_rate(ask, RateMoment::Late) {
             return Admission::No(refusal);
         }
-        let CountedRequest { request, route, .. } = *counted;
+        let (request, route) = (ask.counted.request, ask.route);
         let Some(limit) = &route.concurrency else {
             return Admission::Yes;
         };
@@ -141,7 +145,7 @@ impl HandlerContext {
         if request.holds(|place: &ServicePlace| place.is_of(&limit.gates)) {
             return Admission::Yes;
         }
-        let (admission, is_alone) = limit.enter(counted, &self.counters);
+        let (admission, is_alone) = limit.enter(&ask.counted, &self.counters);
         if !is_alone {
             self.counters.limit_concurrency_keys.add(1);
         }

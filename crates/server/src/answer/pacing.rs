@@ -1,4 +1,5 @@
-//! Answers that leave no faster than `bandwidth` of the route lets them that has answered in the end.
+//! Answers that leave no faster than `bandwidth` lets them of the route that has answered in the
+//! end.
 
 use std::rc::Rc;
 use std::sync::Arc;

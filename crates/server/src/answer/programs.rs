@@ -13,6 +13,7 @@ use hob_trace::watch::RequestStage;
 
 use super::admission::{Admission, AfterAdmission};
 use super::after::{self, narrow};
+use super::crowding::LimitedRequest;
 use super::{HandlerContext, note_fault};
 use crate::handle::files::find::ELSEWHERE;
 use crate::handle::plain;
@@ -22,7 +23,6 @@ use crate::serve::dress::{dress, is_prepared};
 use crate::serve::sites::{ServedRoute, ServedSite, Sites};
 use crate::step::collect::{Collected, collect, look_ahead};
 use crate::step::headers;
-use crate::step::request_key::CountedRequest;
 
 /// A request on its way through programs.
 pub(super) struct ProgramDispatch {
@@ -296,14 +296,13 @@ impl ProgramDispatch {
         let admission = match route.is_internal {
             true => {
                 let before = site.routes.get(before as usize);
-                let counted = CountedRequest {
-                    request: &self.request,
+                let ask = LimitedRequest {
                     route,
-                    path,
+                    counted: route.counted(&self.request, path),
+                    before,
                 };
                 let at = (self.site, self.route);
-                self.desk
-                    .admission_by_limits(&self.sites, at, &counted, before)
+                self.desk.admission_by_limits(&self.sites, at, &ask)
             }
             false => self.admission(site, path, before),
         };

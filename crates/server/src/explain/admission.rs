@@ -41,8 +41,8 @@ impl ExplainContext<'_> {
         refused
     }
 
-    /// Tells of limits that the request counts for. How far they are used up is known to the running
-    /// server alone.
+    /// Tells of limits that the request counts for. How far they are used up is known to the
+    /// running server alone.
     fn note_limits(&self, route: &sites::ServedRoute, told: &mut Explanation) {
         let of_dry_run = |dry_run| if dry_run { ", in a dry run" } else { "" };
         if let Some(rate) = &route.rate {

@@ -6,8 +6,8 @@ use hob_config::{AccessRules, SignInRule};
 use hob_http::Request;
 
 use crate::route::table::{RouteAnswer, RouteMatch, RouteTable};
+use crate::serve::concurrency::ConcurrencyLimit;
 use crate::serve::sites::ServedRoute;
-use crate::step::concurrency::ConcurrencyLimit;
 use crate::step::rate::RateLimit;
 use crate::step::when::{AskedRoute, RouteConditions};
 

@@ -3,13 +3,15 @@
 use std::sync::{Arc, Weak};
 
 use hob_config::{BandwidthSettings, ConcurrencySettings, RateKey, RateSettings};
+use hob_http::Request;
 
 use super::sites::{ServedRoute, SitesBuildContext};
 use crate::handle::config;
 use crate::serve::ServerState;
+use crate::serve::concurrency::{ConcurrencyLimit, KeyGates};
 use crate::step::bandwidth::BandwidthLimit;
-use crate::step::concurrency::{ConcurrencyLimit, KeyGates};
 use crate::step::rate::{RateClients, RateLimit};
+use crate::step::request_key::CountedRequest;
 
 /// Limits of a site, or of one of its routes.
 #[derive(Clone, Default)]
@@ -85,6 +87,20 @@ impl SitesBuildContext<'_> {
 }
 
 impl ServedRoute {
+    /// A request that came to it by a path, as its limits count it.
+    pub(crate) fn counted<'a>(
+        &'a self,
+        request: &'a Request,
+        path: &'a [u8],
+    ) -> CountedRequest<'a> {
+        CountedRequest {
+            request,
+            label: &self.label,
+            pattern: &self.pattern,
+            path,
+        }
+    }
+
     /// It has limits that are asked once it is known who sends a request.
     #[inline]
     pub(crate) fn is_limited_late(&self) -> bool {

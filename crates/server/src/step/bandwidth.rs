@@ -1,4 +1,5 @@
-//! How fast answers leave: a body that gives its bytes in small pieces, each when its time has come.
+//! How fast answers leave: a body that gives its bytes in small pieces, each when its time has
+//! come.
 //!
 //! Of an answer, of a client and of all, only the time is kept at which all that was given so far
 //! would be out at their speed (as `rate` does it). A piece waits for the last of those times on a

@@ -15,7 +15,6 @@ pub mod bandwidth;
 pub mod banned_network;
 pub mod collect;
 pub mod compress;
-pub mod concurrency;
 pub mod conditional;
 pub mod cookie;
 pub mod cors;

@@ -6,13 +6,16 @@ use hob_config::RateKey;
 use hob_http::Request;
 
 use super::cookie::cookie;
-use crate::serve::sites::ServedRoute;
+use crate::route::pattern::Pattern;
 
 /// A request that is counted with others of its route.
 #[derive(Clone, Copy)]
 pub(crate) struct CountedRequest<'a> {
     pub(crate) request: &'a Request,
-    pub(crate) route: &'a ServedRoute,
+    /// What its route is called.
+    pub(crate) label: &'a str,
+    /// The route's path.
+    pub(crate) pattern: &'a Pattern,
     /// The path by which it came to the route, in normal form.
     pub(crate) path: &'a [u8],
 }
@@ -35,9 +38,9 @@ impl CountedRequest<'_> {
                 let user = user.filter(|user| !user.is_empty());
                 user.map(|user| of_value(user.as_bytes()))
             }
-            RateKey::Path => Some(of_value(self.route.label.as_bytes())),
+            RateKey::Path => Some(of_value(self.label.as_bytes())),
             RateKey::Capture(index) => {
-                let captures = self.route.pattern.matches(self.path);
+                let captures = self.pattern.matches(self.path);
                 let captures = captures.as_ref();
                 captures.and_then(|all| all.text(*index, self.path).map(of_value))
             }

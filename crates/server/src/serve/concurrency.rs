@@ -13,8 +13,8 @@ use hob_config::ConcurrencySettings;
 use hob_trace::Mutex;
 use hob_trace::metric::ThreadCounters;
 
-use super::request_key::CountedRequest;
 use crate::handle::script::gate::{Gate, GateAdmission, GateWaiter, Permit};
+use crate::step::request_key::CountedRequest;
 
 /// The limit of a site or a route.
 #[derive(Debug)]
