@@ -64,7 +64,7 @@ fn files_programs_and_other_servers_answers_leave_no_faster_than_they_may() {
              bandwidth = \"1GiB/s\"\n\
              [[site.route]]\npath = \"/other/*\"\nrewrite = \"/large.txt\"\n\
              proxy = {{ to = \"http://127.0.0.1:{}\", http = \"1.1\" }}\n",
-            other.own_port()
+            other.port()
         ),
     );
     let began = Instant::now();
