@@ -5,10 +5,12 @@ use std::sync::Arc;
 use super::access::{AccessRules, read_access};
 use super::address::check_host;
 use super::auth::{SignInRule, read_require};
+use super::bandwidth::read_bandwidth;
 use super::build::Logs;
 use super::build_after::{Answering, KnownAfter, check_answering};
 use super::check::{RouteSpots, SiteSpots};
 use super::clients::ClientSet;
+use super::concurrency::read_concurrency;
 use super::cors::{CorsSettings, read_cors};
 use super::fault::{Faults, Spot, listed};
 use super::nearest::nearest;
@@ -17,7 +19,7 @@ use super::rate::read_rate;
 use super::redirects::read_redirects;
 use super::route::pattern::Pattern;
 use super::route::template::{Rewrite, TemplateError, TemplateFault};
-use super::tls::build_site_tls;
+use super::tls::{SiteTls, build_site_tls};
 use super::tree::{ConfigValue, Section};
 use super::when::read_when;
 use super::{
@@ -67,14 +69,14 @@ pub(crate) fn build_site<H: Handlers>(
     }
     let (error_pages, error_page_spots) = error_pages(section, faults);
     let (tls, tls_spots) = build_site_tls(section, &names, faults);
-    if tls.client.is_none() {
-        miss_certificates(asks, faults);
-    }
+    miss_certificates(&tls, asks, faults);
     miss_access(section, &routes, faults);
     let (redirects, redirects_spot) = read_redirects(section, faults).unzip();
     let site = SiteConfig {
         names,
-        rate: read_rate(section, faults),
+        rate: read_rate(section, None, faults),
+        concurrency: read_concurrency(section, None, faults),
+        bandwidth: read_bandwidth(section, faults),
         routes,
         error_pages,
         headers: answering.headers(),
@@ -136,6 +138,7 @@ fn read_www(section: &Section, faults: &mut Faults<'_>) -> WwwForm {
 
 /// Tells of a `satisfy`, of a site or its routes, that leaves no choice.
 fn miss_access<H: Handlers>(site: &Section, routes: &[RouteConfig<H>], faults: &mut Faults<'_>) {
+    miss_users(site, routes, faults);
     miss_choice(site, routes, faults);
     for (section, route) in site.sections("route").iter().zip(routes) {
         miss_choice(section, std::slice::from_ref(route), faults);
@@ -159,9 +162,34 @@ fn miss_choice<H: Handlers>(section: &Section, routes: &[RouteConfig<H>], faults
     }
 }
 
+/// Tells of limits by who has signed in, of a site or its routes, where nobody does.
+fn miss_users<H: Handlers>(site: &Section, routes: &[RouteConfig<H>], faults: &mut Faults<'_>) {
+    let mut look = |section: &Section, routes: &[RouteConfig<H>]| {
+        let mut limits = ["rate", "concurrency"]
+            .into_iter()
+            .filter_map(|name| section.section(name)?.given("by"));
+        let by_user =
+            limits.find(|given| matches!(&given.value, ConfigValue::Text(by) if by == "user"));
+        if let Some(given) = by_user
+            && routes.iter().all(|route| route.require.is_none())
+        {
+            faults
+                .warn(
+                    given.spot,
+                    "nobody signs in here: clients go by their addresses",
+                )
+                .hint("add `require = \"NAME\"` of an `[[auth]]`, or write `by = \"client\"`");
+        }
+    };
+    look(site, routes);
+    for (section, route) in site.sections("route").iter().zip(routes) {
+        look(section, std::slice::from_ref(route));
+    }
+}
+
 /// Tells of names of certificates where no client is asked for one.
-fn miss_certificates(asks: Vec<Spot>, faults: &mut Faults<'_>) {
-    for spot in asks {
+fn miss_certificates(tls: &SiteTls, asks: Vec<Spot>, faults: &mut Faults<'_>) {
+    for spot in asks.into_iter().filter(|_| tls.client.is_none()) {
         faults
             .error(spot, "no client of this site is asked for a certificate")
             .hint("add `client = \"ask\"` and `client_ca` to its `tls`, or remove these names");
@@ -263,6 +291,8 @@ impl SiteDefaults<'_> {
             require: self.require.clone(),
             cors: self.cors.clone(),
             rate: None,
+            concurrency: None,
+            bandwidth: None,
             log: super::LogChoice::Inherit,
             half_close: HalfClose::Cancel,
             place: faults.sources().place(spot),
@@ -324,7 +354,9 @@ impl SiteDefaults<'_> {
             require: read_require(self.root, section, faults)
                 .unwrap_or_else(|| self.require.clone()),
             cors: read_cors(section, faults).or_else(|| self.cors.clone()),
-            rate: read_rate(section, faults),
+            rate: read_rate(section, pattern.as_ref(), faults),
+            concurrency: read_concurrency(section, pattern.as_ref(), faults),
+            bandwidth: read_bandwidth(section, faults),
             log: self.logs.choice(section, "log", faults),
             half_close: match section.word("half_close") {
                 "serve" => HalfClose::Serve,

@@ -13,7 +13,9 @@ use crate::acme::Acme;
 use crate::admin::Admin;
 use crate::auth::{AuthSettings, SignInRule};
 use crate::ban::BanSettings;
+use crate::bandwidth::BandwidthSettings;
 use crate::clients::ClientSet;
+use crate::concurrency::ConcurrencySettings;
 use crate::cors::CorsSettings;
 use crate::handlers::{Handlers, NoHandlers};
 use crate::headers::HeaderRules;
@@ -353,6 +355,10 @@ pub struct SiteConfig<H: Handlers> {
     /// How many requests its routes answer in a time together, those with rates of their own left
     /// out.
     pub rate: Option<RateSettings>,
+    /// How many requests its routes have in service at once together, likewise.
+    pub concurrency: Option<ConcurrencySettings>,
+    /// How fast the answers of its routes leave together, likewise.
+    pub bandwidth: Option<BandwidthSettings>,
     /// Routes in order; the first that matches wins. A site with a root ends in a route for `/*`.
     pub routes: Vec<RouteConfig<H>>,
     /// Pages for error statuses: status and file.
@@ -382,6 +388,8 @@ impl<H: Handlers> SiteConfig<H> {
         SiteConfig {
             routes: Vec::new(),
             rate: self.rate,
+            concurrency: self.concurrency,
+            bandwidth: self.bandwidth,
             names: self.names,
             error_pages: self.error_pages,
             headers: self.headers,
@@ -439,6 +447,10 @@ pub struct RouteConfig<H: Handlers> {
     pub cors: Option<Arc<CorsSettings>>,
     /// How many requests it answers in a time, where it has a rate of its own.
     pub rate: Option<RateSettings>,
+    /// How many requests it has in service at once, where it has a limit of its own.
+    pub concurrency: Option<ConcurrencySettings>,
+    /// How fast its answers leave, where it has a bandwidth of its own.
+    pub bandwidth: Option<BandwidthSettings>,
     /// Access log of this route.
     pub log: LogChoice,
     /// What a half-closed connection means for a program's answer.

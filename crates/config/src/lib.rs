@@ -16,12 +16,14 @@ mod address;
 mod admin;
 mod auth;
 mod ban;
+mod bandwidth;
 mod build;
 pub mod build_after;
 pub mod build_site;
 mod certificate_holder;
 pub mod check;
 mod clients;
+mod concurrency;
 mod config;
 mod cors;
 mod expand;
@@ -68,9 +70,11 @@ pub use admin::{Admin, AdminRole, AdminUser};
 pub use auth::{AccountFiles, AccountSource, AuthSettings, ForwardRoute, SignInRule};
 pub use auth::{TOKEN_ALGORITHMS, TokenKeysAt, TokenKeysUrl, TokenRules};
 pub use ban::{BanCause, BanSettings};
+pub use bandwidth::BandwidthSettings;
 pub use certificate_holder::CertificateHolder;
 pub use check::{Built, Disk, PathStatus, RealDisk, Spots, TrustedDisk};
 pub use clients::{AddressRange, ClientSet};
+pub use concurrency::ConcurrencySettings;
 pub use config::{
     AfterSteps, CacheSettings, Coding, Config, HalfClose, LimitSettings, ListenAddress, Listener,
     LogChoice, LogSettings, LogTarget, Loopback, Purpose, RouteConfig, SiteConfig, SourceLocation,
@@ -98,5 +102,5 @@ pub use sources::{ConfigSources, Environment};
 pub use tls::{CertificateSource, ClientNeed, ListenTls, SUITES, SiteTls, TlsSpots, UpstreamTls};
 pub use tree::Argument;
 pub use trust::ClientTrust;
-pub use units::parse_duration;
+pub use units::{duration_text, parse_duration, size_text};
 pub use when::{ClientShare, RouteWhen, ValuePattern, WantedValue};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::fault::{Faults, Spot};
+use super::route::pattern::Pattern;
 use super::text::is_header_name;
 use super::tree::Section;
 use super::units::parse_duration;
@@ -37,6 +38,21 @@ pub enum RateKey {
     Field(String),
     /// The value of a cookie; without one, the client's address.
     Cookie(String),
+    /// Who has signed in; the client's address where nobody has.
+    User,
+    /// The route, as its path is written: each of a site is counted for itself.
+    Path,
+    /// What a part of the route's path stands for, by the part's index; the client's address where
+    /// the path has none.
+    Capture(usize),
+}
+
+impl RateKey {
+    /// The client says itself what it is known by, or is known by its address: requests of others
+    /// are not counted with its own.
+    pub fn is_of_client(&self) -> bool {
+        !matches!(self, RateKey::All | RateKey::Path | RateKey::Capture(_))
+    }
 }
 
 impl RateSettings {
@@ -50,8 +66,12 @@ impl RateSettings {
 const COUNT_MAX: u32 = 1_000_000;
 const PERIOD_MAX: Duration = Duration::from_secs(30 * 86_400);
 
-/// The rate of a site or a route, if it has one of its own.
-pub(crate) fn read_rate(section: &Section, faults: &mut Faults<'_>) -> Option<RateSettings> {
+/// The rate of a site or a route, if it has one of its own. `pattern` is the route's path.
+pub(crate) fn read_rate(
+    section: &Section,
+    pattern: Option<&Pattern>,
+    faults: &mut Faults<'_>,
+) -> Option<RateSettings> {
     let section = section.section("rate")?;
     let spot = section.spot("requests");
     let (count, period) = match parse_rate(section.text("requests")) {
@@ -73,7 +93,7 @@ pub(crate) fn read_rate(section: &Section, faults: &mut Faults<'_>) -> Option<Ra
         count,
         period,
         burst,
-        by: read_key(section.text("by"), section.spot("by"), faults),
+        by: read_key(section, pattern, faults),
         v6_prefix: section.number("v6_prefix"),
         keys: section.number("keys"),
         dry_run: section.flag("dry_run"),
@@ -101,21 +121,53 @@ pub(crate) fn parse_rate(text: &str) -> Result<(u32, Duration), &'static str> {
     Ok((count, period))
 }
 
-fn read_key(text: &str, spot: Spot, faults: &mut Faults<'_>) -> RateKey {
+/// `by`: what requests have in common that are counted together.
+pub(crate) fn read_key(
+    section: &Section,
+    pattern: Option<&Pattern>,
+    faults: &mut Faults<'_>,
+) -> RateKey {
+    let (text, spot) = (section.text("by"), section.spot("by"));
     let name = |name: &str| is_header_name(name).then(|| name.to_owned());
     let key = match text.split_once(':') {
         None if text == "client" => Some(RateKey::Client),
         None if text == "all" => Some(RateKey::All),
+        None if text == "user" => Some(RateKey::User),
+        None if text == "path" => Some(RateKey::Path),
         Some(("field", field)) => name(&field.to_ascii_lowercase()).map(RateKey::Field),
         Some(("cookie", cookie)) => name(cookie).map(RateKey::Cookie),
+        Some(("capture", part)) => return read_capture(part, spot, pattern, faults),
         _ => None,
     };
     key.unwrap_or_else(|| {
         faults
             .error(spot, format!("{text:?} is nothing to count requests by"))
-            .hint("write `client`, `all`, `field:NAME` or `cookie:NAME`");
+            .hint(
+                "write `client`, `all`, `user`, `path`, `field:NAME`, `cookie:NAME` or \
+                 `capture:NAME`",
+            );
         RateKey::Client
     })
+}
+
+/// A part of a route's path by its name.
+fn read_capture(
+    part: &str,
+    spot: Spot,
+    pattern: Option<&Pattern>,
+    faults: &mut Faults<'_>,
+) -> RateKey {
+    let names: Vec<&str> = pattern.map_or_else(Vec::new, |pattern| pattern.names().collect());
+    if let Some(index) = names.iter().position(|name| *name == part) {
+        return RateKey::Capture(index);
+    }
+    let hint = match names.as_slice() {
+        [] => format!("write a route's `path` with it, such as `/shop/{{{part}}}/*`"),
+        names => format!("its parts are called {}", names.join(", ")),
+    };
+    let message = format!("no part of the path is called {part:?}");
+    faults.error(spot, message).hint(hint);
+    RateKey::Client
 }
 
 #[cfg(test)]

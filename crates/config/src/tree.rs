@@ -175,6 +175,8 @@ impl Section {
         match self.read(name) {
             Ok(ConfigValue::Integer(number)) => *number,
             Err(Preset::Integer(number)) => number,
+            // One that must be there and is not is told already.
+            Err(Preset::Required) => 1,
             _ => disagree(self.table, name),
         }
     }

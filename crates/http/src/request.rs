@@ -3,10 +3,12 @@
 //! A [`Request`] is a counted handle that stays on its thread. When the last handle goes, its
 //! memory is used for the next request of the thread.
 //!
+//! - `held` what it keeps from others while it is under way
 //! - `incoming` its body on the way to the handler
 //! - `said` what its handler says beside the answer
 //! - `watched` what those are told who watch it
 
+mod held;
 mod incoming;
 mod said;
 mod watched;
@@ -25,6 +27,7 @@ use crate::head::{Known, RequestHead};
 use crate::reactor::Reactor;
 use crate::tls::{ClientCertificate, ShownCertificates};
 
+use held::HeldPlaces;
 pub use incoming::BodyPiece;
 pub(crate) use incoming::{Incoming, IncomingState};
 use said::HandlerReport;
@@ -156,6 +159,8 @@ pub(crate) struct Exchange {
     pub(crate) head_until: Cell<u64>,
     /// What the handler says besides its answer.
     pub(crate) said: HandlerReport,
+    /// What others wait for until its answer has left.
+    held: HeldPlaces,
     /// Who watches it.
     marks: WatchMarks,
 }
@@ -350,6 +355,7 @@ impl Exchange {
             key: Cell::new(0),
             head_until: Cell::new(0),
             said: HandlerReport::default(),
+            held: HeldPlaces::default(),
             marks: WatchMarks::default(),
         }
     }
@@ -367,6 +373,7 @@ impl Exchange {
         }
         *self.record.get_mut() = Record::empty();
         self.said.renew();
+        self.held.let_go();
         let body = self.body.get_mut();
         if body.is_wanted || body.announced != Some(0) || !body.pieces.is_empty() {
             *body = Incoming::default();

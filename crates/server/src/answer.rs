@@ -6,15 +6,16 @@
 //!    the client is banned (`ban`)
 //! 3. the target is brought into its one normal form
 //! 4. the path chooses the route, unless it has moved (`redirects`)
-//! 5. who may ask, how often, and who it is: the route's `cors`, `access`, `rate` and `require`
-//!    (`admission`)
+//! 5. who may ask, how often, who it is, and how many at once: the route's `cors`, `access`,
+//!    `rate`, `require` (`admission`) and `concurrency` (`crowding`)
 //! 6. the body limit
 //! 7. the rewrite
 //! 8. the handler answers, now or later; where another route has to answer for the file that was
 //!    found, that one goes from 5 on (`programs`)
 //! 9. a program's answer: what the program asks the server for, then conditions, ranges and
 //!    compression (`programs`, `after`)
-//! 10. the site's own error page, and header rules (`serve::dress`)
+//! 10. the site's own error page, and header rules (`serve::dress`); the route's `bandwidth`
+//!     (`pacing`)
 //!
 //! What another machine's hob asks for, or the server after this one, goes from 1 to 8 at once
 //! (`offer`): the rest is done there.
@@ -26,9 +27,11 @@ mod after;
 mod asked;
 mod ban;
 mod client;
+mod crowding;
 mod forward;
 mod handles;
 mod offer;
+mod pacing;
 mod programs;
 mod proof;
 mod timing;
@@ -297,7 +300,7 @@ impl HandlerContext {
             Some((site, route)) => dress(site, Some(route), refusal),
             None => refusal,
         };
-        let admission = match self.admission(sites, at, request, None) {
+        let admission = match self.admission(sites, at, request, place.0, None) {
             Admission::Yes => return self.serve(sites, at, request, place),
             Admission::No(refusal) => Admission::No(dressed(sites, refusal)),
             Admission::Later(checked) => {
@@ -537,6 +540,10 @@ impl Responder for Answers {
         let answered = match sites.log_values.of_answer(log) {
             Some(values) => asked::note_answer(values, request, answered),
             None => answered,
+        };
+        let answered = match sites.has_bandwidth {
+            true => self.desk.pace(&sites, request, answered),
+            false => answered,
         };
         match request.is_traced() {
             true => watch::tap(request, answered),

@@ -3,6 +3,7 @@
 pub mod address_form;
 pub mod bans;
 pub(crate) mod claims;
+pub mod concurrency;
 pub(crate) mod context;
 pub(crate) mod dress;
 pub mod fleet;
@@ -11,6 +12,7 @@ pub mod maintenance;
 pub mod offers;
 pub mod old_visits;
 pub mod predecessor;
+mod route_limits;
 pub mod sites;
 pub mod workers;
 
@@ -44,6 +46,7 @@ use crate::handle::upstream::told::UpstreamReport;
 use crate::handle::warm::Hosts;
 use crate::otlp::Exporter;
 use crate::serve::bans::Bans;
+use crate::serve::concurrency::KeyGates;
 use crate::serve::fleet::{Fleet, now_ms};
 use crate::serve::maintenance::Maintenance;
 use crate::serve::predecessor::Predecessor;
@@ -73,6 +76,8 @@ pub struct ServerState {
     handler_ids: Mutex<HashMap<String, u32>>,
     /// Clients of each rate.
     rates: Mutex<HashMap<String, Weak<RateClients>>>,
+    /// Gates of each limit of requests in service.
+    services: Mutex<HashMap<String, Weak<KeyGates>>>,
     /// Attempts to sign in that failed.
     pub sign_ins: Arc<SignInFailures>,
     /// Whose keys tokens are signed with.
@@ -156,6 +161,7 @@ impl ServerState {
             generation: AtomicU64::new(0),
             handler_ids: Mutex::default(),
             rates: Mutex::default(),
+            services: Mutex::default(),
             sign_ins: Arc::default(),
             issuers: Issuers::default(),
             password_places: Arc::new(Semaphore::new(thread_count.div_ceil(2))),
@@ -250,20 +256,6 @@ impl ServerState {
         };
         gates.insert(name.to_owned(), known);
         gate
-    }
-
-    /// The clients of the rate of this name: those that are known already, where there are places
-    /// for as many.
-    pub fn rate_clients(&self, name: String, keys: usize) -> Arc<RateClients> {
-        let mut rates = self.rates.lock();
-        rates.retain(|_, known| known.strong_count() > 0);
-        let known = rates.get(&name).and_then(Weak::upgrade);
-        if let Some(known) = known.filter(|known| known.keys == keys) {
-            return known;
-        }
-        let clients = Arc::new(RateClients::new(keys));
-        rates.insert(name, Arc::downgrade(&clients));
-        clients
     }
 
     /// A rule that bans, with whom it has counted already where there are places for as many.

@@ -88,6 +88,18 @@ macro_rules! counters {
                         help: "Requests under way now.",
                         value: self.running(),
                     },
+                    Metric {
+                        name: "concurrency_running",
+                        kind: MetricKind::Gauge,
+                        help: "Requests in service now that a `concurrency` counts.",
+                        value: self.in_service().0,
+                    },
+                    Metric {
+                        name: "concurrency_waiting",
+                        kind: MetricKind::Gauge,
+                        help: "Requests that wait now in the queue of a `concurrency`.",
+                        value: self.in_service().1,
+                    },
                 ]
                 .into_iter()
             }
@@ -149,6 +161,17 @@ counters! { of events {
     limit_rate: "Requests refused: more than the `rate` of their route allows (429).";
     limit_rate_keys: "Requests counted together with others: more clients than the `keys` of a `rate`.";
     rate_dry_run: "Requests above a `rate` with `dry_run`, which were answered.";
+    concurrency_begun: "Requests let into service by a `concurrency`.";
+    concurrency_ended: "Of those, requests whose service is over.";
+    concurrency_queued: "Requests that had to wait: as many of their key were in service as their `concurrency` allows.";
+    concurrency_unqueued: "Of those, requests that wait no more: let in, refused, or left by their client.";
+    limit_concurrency: "Requests refused: as many of their key waited as the `queue` of a `concurrency` allows (429, 503).";
+    limit_concurrency_wait: "Requests refused: they had waited for the whole `wait` of a `concurrency` (429, 503).";
+    limit_concurrency_keys: "Requests counted together with others: more keys in service than the `keys` of a `concurrency`.";
+    concurrency_dry_run: "Requests above a `concurrency` with `dry_run`, which were answered at once.";
+    bandwidth_held: "Pieces of answers that waited because of a `bandwidth`.";
+    bandwidth_held_us: "Microseconds such pieces waited.";
+    limit_bandwidth_keys: "Answers counted together with others: more clients than the `keys` of a `bandwidth`.";
     access_refused: "Requests that `access` of a route did not let in (403, 405).";
     bans_made: "Clients banned by a rule (`[[ban]]`).";
     ban_refused: "Requests of banned clients refused (403).";
@@ -327,6 +350,17 @@ impl Snapshot {
     /// Requests under way now, as far as blocks read one after another tell.
     pub fn running(&self) -> u64 {
         self.requests_begun.saturating_sub(self.requests)
+    }
+
+    /// Requests that a `concurrency` counts: how many are in service, and how many wait.
+    pub fn in_service(&self) -> (u64, u64) {
+        let running = self
+            .concurrency_begun
+            .saturating_sub(self.concurrency_ended);
+        let waiting = self
+            .concurrency_queued
+            .saturating_sub(self.concurrency_unqueued);
+        (running, waiting)
     }
 
     /// Connections open now. Blocks are read one after another, so it may be off by those opened or

@@ -19,6 +19,8 @@ pub enum RefusedBy {
     Access,
     /// `rate` of the route.
     Rate,
+    /// `concurrency` of the route.
+    Concurrency,
     /// A name, a password or a signed link was wrong.
     SignIn,
     /// The client is banned.
@@ -36,7 +38,7 @@ pub struct Record {
     pub total_us: u64,
     /// From start until the answer's head was handed to the kernel.
     pub first_byte_us: u64,
-    /// Waited in a program's queue.
+    /// Waited for others: in the queue of a program, or of `concurrency`.
     pub queue_us: u64,
     /// From asking for a program's start until the head of its answer was complete.
     pub program_us: u64,

@@ -15,10 +15,12 @@ const FEATURES: &[&str] = &[
     "after_steps",
     "auth",
     "ban",
+    "bandwidth",
     "bodies",
     "cache",
     "cgi",
     "codings",
+    "concurrency",
     "cors",
     "fastcgi",
     "files",
@@ -44,7 +46,16 @@ const FEATURES: &[&str] = &[
 
 /// Files of these whose tests look at their own connection to the server, or where it comes from.
 const OF_CONNECTIONS: &[&str] = &[
-    "access", "auth", "ban", "jwt", "rate", "running", "watch", "when",
+    "access",
+    "auth",
+    "ban",
+    "bandwidth",
+    "concurrency",
+    "jwt",
+    "rate",
+    "running",
+    "watch",
+    "when",
 ];
 
 /// Parts of the names of tests that see that another server stands before theirs: it has a `Server`

@@ -32,6 +32,8 @@ pub static ANSWER: SchemaTable = SchemaTable {
         SchemaKey::new("access", ValueType::Table(&ACCESS), Nothing("")),
         SchemaKey::new("require", OrText("auth", &REQUIRE), Nothing("")),
         SchemaKey::new("rate", OrText("requests", &RATE), Nothing("")),
+        SchemaKey::new("concurrency", ValueType::Table(&CONCURRENCY), Nothing("")),
+        SchemaKey::new("bandwidth", OrText("answer", &BANDWIDTH), Nothing("")),
         SchemaKey::new("cors", ValueType::Table(&CORS), Nothing("")),
         SchemaKey::new("headers", Map(&HEADER_TO_TEXT), Nothing("none"))
             .says(
@@ -255,8 +257,10 @@ pub static RATE: SchemaTable = SchemaTable {
         SchemaKey::new("by", Text, Preset::Text("client"))
             .says(
                 "What requests have in common that are counted together: `client`, the address; \
-                 `field:NAME` or `cookie:NAME`, the value of it, and where a request has none, the \
-                 address; `all`, nothing.",
+                 `field:NAME` or `cookie:NAME`, the value of it; `user`, who has signed in \
+                 (`require`); `capture:NAME`, what a part of the route's path stands for; and \
+                 where a request has none of it, the address; `path`, the route, of a site each \
+                 for itself; `all`, nothing. By `user` it is asked after signing in, else before.",
             )
             .example("\"field:X-Api-Key\"")
             .aka(&["key", "zone"]),

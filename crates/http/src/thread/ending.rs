@@ -121,6 +121,7 @@ impl<A: Responder + 'static> Thread<A> {
                 body.break_off(BodyError::ClientLeft);
             }
         }
+        request.let_go();
         self.answer.finished(request);
     }
 

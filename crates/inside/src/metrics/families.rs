@@ -45,6 +45,7 @@ families! {
     CERTIFICATE_ENDS = "hob_certificate_expires_seconds", Gauge, &["certificate"], "When a certificate that is served ends, in seconds since 1970, by its first name; the first to end of those that share one.";
     CERTIFICATE_FAILS = "hob_certificate_order_failed", Gauge, &["certificate"], "1 while the last order of a certificate from an authority has failed, else 0.";
     LIMITS = "hob_limit_reached", Counter, &["limit"], "How often a limit was reached; the reference page says what each one means.";
+    CONCURRENCY = "hob_concurrency_requests", Gauge, &["state"], "Requests that a `concurrency` counts, `running` or `waiting`.";
     BANS = "hob_bans", Gauge, &[], "Clients that are banned.";
     CACHE_ENTRIES = "hob_cache_entries", Gauge, &[], "Files the cache knows.";
     CACHE_BYTES = "hob_cache_bytes", Gauge, &[], "Memory of the cache.";

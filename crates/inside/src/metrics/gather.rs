@@ -25,6 +25,7 @@ pub(super) fn gather(admin: &Admin) -> Exposition {
     put_process(&mut all, admin);
     put_requests(&mut all, admin);
     put_connections(&mut all, admin, &counters);
+    put_crowding(&mut all, &counters);
     put_certificates(&mut all, admin);
     put_limits(&mut all, &counters, admin);
     put_cache(&mut all, admin);
@@ -79,6 +80,12 @@ fn put_requests(all: &mut Exposition, admin: &Admin) {
             all.whole(family, &[&sum.site, sum.handler.word()], bytes);
         }
     }
+}
+
+fn put_crowding(all: &mut Exposition, counters: &Snapshot) {
+    let (running, waiting) = counters.in_service();
+    all.whole(&families::CONCURRENCY, &["running"], running);
+    all.whole(&families::CONCURRENCY, &["waiting"], waiting);
 }
 
 fn put_connections(all: &mut Exposition, admin: &Admin, counters: &Snapshot) {

@@ -1,6 +1,7 @@
-//! Whether a client may have what a route answers: by `access`, by `rate`, and by signing in. The
-//! first two are known at once; a password that is not remembered is checked by threads that serve
-//! nobody, and a route that knows accounts takes its time (`forward`).
+//! Whether a client may have what a route answers: by `access`, by `rate`, by signing in, and by
+//! `concurrency`. The first two are known at once; a password that is not remembered is checked by
+//! threads that serve nobody, a route that knows accounts takes its time (`forward`), and a place
+//! in service is waited for (`crowding`).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use hob_http::{Answered, Known, Request, Response, SignedIn};
 use hob_trace::{Fault, RefusedBy};
 
+use super::crowding::{LimitedRequest, RateMoment};
 use super::{HandlerContext, note_fault};
 use crate::handle::plain;
 use crate::serve::fleet::now_ms;
@@ -18,7 +20,6 @@ use crate::serve::sites::{ServedRoute, Sites};
 use crate::step::access::{self, AccessRefusal};
 use crate::step::auth::accounts::AuthAccount;
 use crate::step::auth::{self, AuthSource, GivenPassword, ServedAuth, ShownCredentials};
-use crate::step::rate::RateOutcome;
 use hob_config::{AccessRules, SignInRule};
 
 /// The lane of the pool that passwords are checked in; folders have other numbers.
@@ -41,17 +42,38 @@ pub(super) type AfterAdmission =
 
 impl HandlerContext {
     /// Whether the client may have what a route answers, which is named by its site's index and its
-    /// own. A rate that the route before had, too, is not asked twice.
+    /// own, for a path. A limit that the route before had, too, is not asked twice.
     pub(super) fn admission(
         self: &Rc<HandlerContext>,
         sites: &Arc<Sites>,
         at: (u32, u32),
         request: &Request,
+        path: &[u8],
         before: Option<&ServedRoute>,
     ) -> Admission {
         let Some((_, route)) = sites.route(at.0, at.1) else {
             return Admission::No(plain::error(404));
         };
+        let ask = LimitedRequest {
+            route,
+            counted: route.counted(request, path),
+            before,
+        };
+        let admission = self.admission_by_rules(sites, at.0, &ask);
+        match route.is_limited_late() {
+            false => admission,
+            true => self.limit_late(sites, at, admission, &ask),
+        }
+    }
+
+    /// The same by all rules but those that hold for who has signed in.
+    fn admission_by_rules(
+        self: &Rc<HandlerContext>,
+        sites: &Arc<Sites>,
+        site: u32,
+        ask: &LimitedRequest<'_>,
+    ) -> Admission {
+        let (request, route) = (ask.counted.request, ask.route);
         let rule = route.require.as_ref();
         let is_alternative = rule.is_some_and(|rule| rule.is_alternative);
         let refusal = route.access.as_deref().and_then(|rules| {
@@ -67,9 +89,11 @@ impl HandlerContext {
             let method = request.head().method();
             return Admission::No(plain::refuse_access(refusal, rules, method));
         }
-        let admission = self.admission_by_rate(route, request, before);
-        let (Admission::Yes, Some(rule)) = (&admission, rule) else {
-            return admission;
+        if let Some(refusal) = self.refuse_rate(ask, RateMoment::Early) {
+            return Admission::No(refusal);
+        }
+        let Some(rule) = rule else {
+            return Admission::Yes;
         };
         // What a client says of itself is not passed on, also where it need not sign in.
         if request.signed_in().is_none() {
@@ -77,23 +101,7 @@ impl HandlerContext {
         }
         match refusal.is_none() && has_alternative(rule, route) {
             true => Admission::Yes,
-            false => self.signing_in(sites, at.0, rule, request),
-        }
-    }
-
-    /// Whether it asks as often as it may, which is known at once.
-    pub(super) fn admission_by_rate(
-        &self,
-        route: &ServedRoute,
-        request: &Request,
-        before: Option<&ServedRoute>,
-    ) -> Admission {
-        if before.is_some_and(|before| has_same_rate(before, route)) {
-            return Admission::Yes;
-        }
-        match self.refuse_rate(route, request) {
-            Some(refusal) => Admission::No(refusal),
-            None => Admission::Yes,
+            false => self.signing_in(sites, site, rule, request),
         }
     }
 
@@ -122,31 +130,6 @@ impl HandlerContext {
                 }
             }
         }))
-    }
-
-    /// The answer for who asks the route too often.
-    fn refuse_rate(&self, route: &ServedRoute, request: &Request) -> Option<Response> {
-        let rate = route.rate.as_ref()?;
-        let (outcome, is_alone) = rate.take(request);
-        if !is_alone {
-            self.counters.limit_rate_keys.add(1);
-        }
-        let RateOutcome::Above(wait) = outcome else {
-            return None;
-        };
-        if rate.settings.dry_run {
-            self.counters.rate_dry_run.add(1);
-            request.record_mut().note = Some("rate: without `dry_run` this would be refused");
-            return None;
-        }
-        self.counters.limit_rate.add(1);
-        request.record_mut().refused_by = RefusedBy::Rate;
-        note_fault(
-            request,
-            Fault::Client,
-            "rate: more requests than are answered in the time",
-        );
-        Some(plain::too_many(&rate.settings, wait))
     }
 
     /// Whether the one who sends a request to a site has signed in.
@@ -379,11 +362,4 @@ fn check_access(rules: &AccessRules, request: &Request) -> Result<(), AccessRefu
 /// Whether whom `access` lets in has not to sign in.
 fn has_alternative(rule: &SignInRule, route: &ServedRoute) -> bool {
     rule.is_alternative && route.access.as_deref().is_some_and(AccessRules::asks_who)
-}
-
-fn has_same_rate(before: &ServedRoute, route: &ServedRoute) -> bool {
-    match (&before.rate, &route.rate) {
-        (Some(before), Some(rate)) => Arc::ptr_eq(&before.clients, &rate.clients),
-        _ => false,
-    }
 }

@@ -13,6 +13,7 @@ use hob_trace::watch::RequestStage;
 
 use super::admission::{Admission, AfterAdmission};
 use super::after::{self, narrow};
+use super::crowding::LimitedRequest;
 use super::{HandlerContext, note_fault};
 use crate::handle::files::find::ELSEWHERE;
 use crate::handle::plain;
@@ -225,7 +226,7 @@ impl ProgramDispatch {
         }
         let route = enter(&self.request, site, index);
         let before = std::mem::replace(&mut self.route, index);
-        let admission = self.admission(site, before);
+        let admission = self.admission(site, path, before);
         if let Admission::No(refusal) = admission {
             return Ok(Answered::Ready(refusal));
         }
@@ -242,10 +243,11 @@ impl ProgramDispatch {
     }
 
     /// Whether the client may have what the route answers that is asked now, after another one.
-    fn admission(&self, site: &ServedSite, before: u32) -> Admission {
+    fn admission(&self, site: &ServedSite, path: &[u8], before: u32) -> Admission {
         let before = site.routes.get(before as usize);
         let at = (self.site, self.route);
-        self.desk.admission(&self.sites, at, &self.request, before)
+        self.desk
+            .admission(&self.sites, at, &self.request, path, before)
     }
 
     /// What the route gives that is asked now, once the client is let in.
@@ -295,9 +297,15 @@ impl ProgramDispatch {
         let admission = match route.is_internal {
             true => {
                 let before = site.routes.get(before as usize);
-                self.desk.admission_by_rate(route, &self.request, before)
+                let ask = LimitedRequest {
+                    route,
+                    counted: route.counted(&self.request, path),
+                    before,
+                };
+                let at = (self.site, self.route);
+                self.desk.admission_by_limits(&self.sites, at, &ask)
             }
-            false => self.admission(site, before),
+            false => self.admission(site, path, before),
         };
         Ok(self.ask(admission, (path, below)))
     }

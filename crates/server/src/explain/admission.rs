@@ -11,7 +11,7 @@ use crate::step::auth::ServedAuth;
 use crate::step::auth::tokens::issuer::AGAIN;
 use crate::step::auth::tokens::{ShownToken, TokenRefusal, TokenSource};
 use crate::step::{access, auth};
-use hob_config::{AccessRules, SignInRule};
+use hob_config::{AccessRules, RateKey, SignInRule, duration_text, size_text};
 
 impl ExplainContext<'_> {
     /// The answer for who may not have the route's.
@@ -21,11 +21,7 @@ impl ExplainContext<'_> {
         told: &mut Explanation,
     ) -> Option<Response> {
         let refusal = self.refuse_access(route, told);
-        if route.rate.is_some() {
-            let text =
-                "whether a client has used up its `rate` is known to the running server alone";
-            told.note(text.to_owned());
-        }
+        self.note_limits(route, told);
         let Some(rule) = &route.require else {
             return refusal.map(|(_, response)| response);
         };
@@ -44,6 +40,50 @@ impl ExplainContext<'_> {
             self.request.record_mut().reason = None;
         }
         refused
+    }
+
+    /// Tells of limits that the request counts for. How far they are used up is known to the
+    /// running server alone.
+    fn note_limits(&self, route: &sites::ServedRoute, told: &mut Explanation) {
+        let of_dry_run = |dry_run| if dry_run { ", in a dry run" } else { "" };
+        if let Some(rate) = &route.rate {
+            let settings = &rate.settings;
+            let period = duration_text(settings.period);
+            told.note(format!(
+                "`rate`: {} in {period} {}, {} at once{}; how many it has had is known to the \
+                 running server alone",
+                requests(settings.count as usize),
+                alike(&settings.by, route),
+                settings.burst,
+                of_dry_run(settings.dry_run),
+            ));
+        }
+        if let Some(limit) = &route.concurrency {
+            let settings = &limit.settings;
+            let wait = duration_text(settings.wait);
+            told.note(format!(
+                "`concurrency`: {} in service at once {}, {} more wait {wait} at most{}; how many \
+                 there are is known to the running server alone",
+                requests(settings.requests),
+                alike(&settings.by, route),
+                settings.queue,
+                of_dry_run(settings.dry_run),
+            ));
+        }
+        if let Some(limit) = &route.bandwidth {
+            let settings = &limit.settings;
+            let speeds = [
+                ("an answer", settings.answer),
+                ("all of a client", settings.client),
+                ("all of the route, or of its site", settings.all),
+            ];
+            let speeds = speeds.into_iter().filter_map(|(whose, speed)| {
+                let speed = size_text(speed?);
+                Some(format!("{whose} at {speed} a second"))
+            });
+            let speeds: Vec<_> = speeds.collect();
+            told.note(format!("`bandwidth`: {} at most", speeds.join(", ")));
+        }
     }
 
     /// The answer for who has not signed in, or may not.
@@ -177,5 +217,28 @@ impl ExplainContext<'_> {
             .err()?;
         self.request.record_mut().reason = Some(refusal.reason());
         Some((refusal, plain::refuse_access(refusal, rules, method)))
+    }
+}
+
+fn requests(count: usize) -> String {
+    match count {
+        1 => "1 request".to_owned(),
+        count => format!("{count} requests"),
+    }
+}
+
+/// What requests have in common that are counted together, in words.
+fn alike(by: &RateKey, route: &sites::ServedRoute) -> String {
+    match by {
+        RateKey::Client => "of one client".to_owned(),
+        RateKey::All => "of all clients together".to_owned(),
+        RateKey::Field(name) => format!("with the same {name:?}"),
+        RateKey::Cookie(name) => format!("with the same cookie {name:?}"),
+        RateKey::User => "of one user".to_owned(),
+        RateKey::Path => "of the route".to_owned(),
+        RateKey::Capture(index) => {
+            let name = route.pattern.names().nth(*index).unwrap_or_default();
+            format!("with the same {{{name}}} in their path")
+        }
     }
 }

@@ -90,6 +90,17 @@ pub fn too_many(rate: &RateSettings, wait: Duration) -> Response {
     response
 }
 
+/// The answer to who finds no place in service: such places become free as others' answers end,
+/// at the latest, for who waited in vain, after about as long a wait.
+pub fn crowded(status: u16, wait: Duration) -> Response {
+    let seconds = wait.as_millis().div_ceil(1000).max(1).to_string();
+    let mut response = error(status);
+    response
+        .fields_mut()
+        .add(b"Retry-After", seconds.as_bytes());
+    response
+}
+
 /// The answer to who is banned for so many milliseconds more.
 pub fn banned(left_ms: u64) -> Response {
     let mut response = error(403);

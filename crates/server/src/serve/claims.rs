@@ -6,6 +6,7 @@ use hob_config::{AccessRules, SignInRule};
 use hob_http::Request;
 
 use crate::route::table::{RouteAnswer, RouteMatch, RouteTable};
+use crate::serve::concurrency::ConcurrencyLimit;
 use crate::serve::sites::ServedRoute;
 use crate::step::rate::RateLimit;
 use crate::step::when::{AskedRoute, RouteConditions};
@@ -27,6 +28,7 @@ struct RouteClaim {
     runs_programs: bool,
     access: Option<Arc<AccessRules>>,
     rate: Option<Arc<RateLimit>>,
+    concurrency: Option<Arc<ConcurrencyLimit>>,
     require: Option<Arc<SignInRule>>,
 }
 
@@ -40,6 +42,7 @@ impl Claims {
             runs_programs: route.handler.runs_programs(),
             access: route.access.clone(),
             rate: route.rate.clone(),
+            concurrency: route.concurrency.clone(),
             require: route.require.clone(),
         });
         let claims = Claims {
@@ -68,6 +71,7 @@ impl RouteClaim {
         self.runs_programs
             || is_more(self.access.as_ref(), other.access.as_ref())
             || is_more(self.rate.as_ref(), other.rate.as_ref())
+            || is_more(self.concurrency.as_ref(), other.concurrency.as_ref())
             || is_more(self.require.as_ref(), other.require.as_ref())
     }
 }

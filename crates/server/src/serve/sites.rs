@@ -41,18 +41,20 @@ use crate::serve::ServerState;
 use crate::serve::address_form::AddressForm;
 use crate::serve::bans::{BY_HAND, Bans};
 use crate::serve::claims::{Claims, find, find_behind};
+use crate::serve::concurrency::ConcurrencyLimit;
 use crate::serve::fleet::now_ms;
 use crate::serve::log_values::LogValues;
 use crate::serve::offers::{OfferReport, Offers};
 use crate::serve::predecessor::route_name;
 use crate::step::auth::ServedAuth;
+use crate::step::bandwidth::BandwidthLimit;
 use crate::step::early_hints::EarlyHints;
 use crate::step::offences::BanRule;
 use crate::step::rate::RateLimit;
 use crate::step::when::{AskedRoute, RouteConditions};
 use hob_config::{
-    AccessRules, ClientSet, ClientTrust, CorsSettings, Handlers, ListenAddress, RateSettings,
-    RedirectList, SignInRule,
+    AccessRules, ClientSet, ClientTrust, CorsSettings, Handlers, ListenAddress, RedirectList,
+    SignInRule,
 };
 use hob_keeper::process::ProgramRef;
 
@@ -82,6 +84,8 @@ pub struct Sites {
     pub unknown_host: UnknownHost,
     /// Paths of requests may have handles of visits.
     pub has_handles: bool,
+    /// Answers of some route leave no faster than a `bandwidth` lets them.
+    pub has_bandwidth: bool,
     /// Folders that files, pages and programs are looked for in, by their paths.
     pub roots: Vec<Arc<Root>>,
 }
@@ -210,6 +214,10 @@ pub struct ServedRoute {
     pub cors: Option<Arc<CorsSettings>>,
     /// How many requests are answered in a time; routes of a site may have one together.
     pub rate: Option<Arc<RateLimit>>,
+    /// How many are in service at once; likewise.
+    pub concurrency: Option<Arc<ConcurrencyLimit>>,
+    /// How fast answers leave; likewise.
+    pub bandwidth: Option<Arc<BandwidthLimit>>,
     /// Nothing is done to what its handler gives: neither rules nor pages can apply.
     pub is_final: bool,
     /// Access log; `None` is the listener's.
@@ -269,6 +277,7 @@ impl Sites {
         roots.sort_by(|one, other| one.path().cmp(other.path()));
         Ok(Sites {
             roots,
+            has_bandwidth: routes.clone().any(|route| route.bandwidth.is_some()),
             has_handles: routes.any(|route| route.handler.has_handles()),
             hosts,
             sites,
@@ -452,7 +461,7 @@ impl ServedSite {
                 program,
             })
         };
-        let of_site = around.rate(site.rate.as_ref(), "");
+        let limits_of_site = around.limits_of_site(site);
         let own_series = series("", HandlerKind::None, String::new());
         let mut routes = Vec::with_capacity(site.routes.len());
         for (index, route) in (0..).zip(&site.routes) {
@@ -461,6 +470,7 @@ impl ServedSite {
             let rewrite = rewrite(route, &pattern).map_err(&at)?;
             let handler = Handler::build(&route.handler, around, (route, &pattern)).map_err(&at)?;
             let sendfile = around.sendfile(route, &handler).map_err(&at)?;
+            let limits = around.limits(route, &limits_of_site);
             routes.push(ServedRoute {
                 index,
                 is_final: is_final(&handler, site, route),
@@ -480,9 +490,9 @@ impl ServedSite {
                 access: route.access.clone(),
                 require: route.require.clone(),
                 cors: route.cors.clone(),
-                rate: around
-                    .rate(route.rate.as_ref(), &route.label())
-                    .or_else(|| of_site.clone()),
+                rate: limits.rate,
+                concurrency: limits.concurrency,
+                bandwidth: limits.bandwidth,
                 log: log_of(route.log, around.log_ids, site_log),
             });
         }
@@ -609,14 +619,6 @@ impl<'a> SitesBuildContext<'a> {
         files.collect()
     }
 
-    /// The rate of the site, or of a route of this path.
-    fn rate(&self, settings: Option<&RateSettings>, path: &str) -> Option<Arc<RateLimit>> {
-        let settings = settings?.clone();
-        let name = format!("{} {path} {:?}", self.site, settings.by);
-        let clients = self.shared.rate_clients(name, settings.keys);
-        Some(Arc::new(RateLimit { settings, clients }))
-    }
-
     /// Visits of the pages of a route, where it keeps some.
     pub(crate) fn page_visits(
         &self,
@@ -688,6 +690,11 @@ impl<'a> SitesBuildContext<'a> {
             headers: headers.clone(),
             fallback: fallback.transpose()?,
         }))
+    }
+
+    /// The name of the site that is being made.
+    pub(super) fn site(&self) -> &str {
+        &self.site
     }
 
     /// What all threads share.

@@ -11,6 +11,7 @@
 
 pub mod access;
 pub mod auth;
+pub mod bandwidth;
 pub mod banned_network;
 pub mod collect;
 pub mod compress;
@@ -28,5 +29,6 @@ pub mod origin;
 pub mod query;
 pub mod range;
 pub mod rate;
+pub(crate) mod request_key;
 pub mod weights;
 pub mod when;

@@ -8,15 +8,13 @@
 //! it is counted together with others of its network.
 
 use std::hash::{BuildHasher, RandomState};
-use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hob_config::{RateKey, RateSettings};
-use hob_http::Request;
+use hob_config::RateSettings;
 use hob_trace::Mutex;
 
-use super::cookie::cookie;
+use super::request_key::CountedRequest;
 
 /// The rate of a site or a route.
 #[derive(Debug)]
@@ -85,6 +83,35 @@ impl RateClients {
         }
     }
 
+    /// Has a client do what takes it so long, once all that it did before is over: how long it has
+    /// to wait for that. False beside it: it is counted with its crowd.
+    pub(crate) fn reserve(
+        &self,
+        client: &[u8],
+        crowd: &[u8],
+        cost_ns: u64,
+        now_ns: u64,
+    ) -> (u64, bool) {
+        let pace = Pace {
+            interval_ns: cost_ns,
+            early_ns: u64::MAX,
+        };
+        let hash = self.hasher.hash_one(client).max(1);
+        let mut places = self.shards[hash as usize % SHARDS].lock();
+        if let Some(at) = find(&places, hash, now_ns) {
+            let [_, right_ns] = places[at];
+            let known_ns = if places[at][0] == hash { right_ns } else { 0 };
+            places[at] = [hash, pace.take(known_ns, now_ns).1];
+            return (known_ns.saturating_sub(now_ns), true);
+        }
+        drop(places);
+        let at = self.hasher.hash_one(crowd) as usize % CROWDS;
+        let mut crowds = self.crowds.lock();
+        let known_ns = crowds[at];
+        crowds[at] = pace.take(known_ns, now_ns).1;
+        (known_ns.saturating_sub(now_ns), false)
+    }
+
     /// Takes a request of a client at a time, or finds it too early. False beside it: the client
     /// found no place and is counted with its crowd.
     fn take(&self, client: &[u8], crowd: &[u8], pace: Pace, now_ns: u64) -> (RateOutcome, bool) {
@@ -138,51 +165,17 @@ impl Pace {
 impl RateLimit {
     /// Takes a request, or finds that it is one too many. False beside it: there are more clients
     /// than are counted each for itself.
-    pub fn take(&self, request: &Request) -> (RateOutcome, bool) {
+    pub(crate) fn take(&self, counted: &CountedRequest<'_>) -> (RateOutcome, bool) {
         let RateLimit { settings, clients } = self;
         let interval_ns = settings.interval_ns();
         let pace = Pace {
             interval_ns,
             early_ns: interval_ns.saturating_mul(u64::from(settings.burst) - 1),
         };
-        let address = request.facts().peer.map(|peer| peer.ip().to_canonical());
-        let value = match &settings.by {
-            RateKey::Client => None,
-            RateKey::All => Some(&b""[..]),
-            RateKey::Field(name) => request.head().values(name.as_bytes()).next(),
-            RateKey::Cookie(name) => cookie(request, name.as_bytes()),
-        };
+        let key = counted.key(&settings.by, settings.v6_prefix);
         let now_ns = u64::try_from(clients.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let crowd = crowd(address);
-        match value {
-            // One that says nothing of itself is known by where it comes from.
-            None => clients.take(&client(address, settings.v6_prefix), &crowd, pace, now_ns),
-            Some(value) => clients.take(&[b"=", value].concat(), &crowd, pace, now_ns),
-        }
+        clients.take(&key, &counted.crowd(), pace, now_ns)
     }
-}
-
-/// A client by its address; one without is whoever connects over a Unix socket.
-fn client(address: Option<IpAddr>, v6_prefix: u8) -> Vec<u8> {
-    match address {
-        None => Vec::new(),
-        Some(IpAddr::V4(address)) => address.octets().to_vec(),
-        Some(IpAddr::V6(address)) => network(address, v6_prefix),
-    }
-}
-
-/// Whom a client is counted with that finds no place: its network.
-fn crowd(address: Option<IpAddr>) -> Vec<u8> {
-    match address {
-        None => Vec::new(),
-        Some(IpAddr::V4(address)) => address.octets()[..2].to_vec(),
-        Some(IpAddr::V6(address)) => network(address, 32),
-    }
-}
-
-fn network(address: Ipv6Addr, prefix: u8) -> Vec<u8> {
-    let rest = u128::MAX.checked_shr(u32::from(prefix)).unwrap_or(0);
-    (u128::from(address) & !rest).to_be_bytes().to_vec()
 }
 
 #[cfg(test)]

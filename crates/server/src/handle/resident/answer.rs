@@ -380,7 +380,7 @@ impl PlacedRequest {
         let mut record = self.request.record_mut();
         if let Some(queued) = &self.queued {
             let until_us = if given_us == 0 { now_us } else { given_us };
-            record.queue_us = until_us.saturating_sub(queued.since_us);
+            record.queue_us += until_us.saturating_sub(queued.since_us);
         }
         if given_us != 0 {
             record.program_us = now_us.saturating_sub(given_us);

@@ -137,6 +137,21 @@ pub(crate) async fn enter(
         }
     };
     counters.limit_program_concurrent.add(1);
+    let entered = wait_for(gate, waiting, request, patience).await;
+    if entered.is_err() {
+        counters.limit_program_queue_time.add(1);
+    }
+    entered
+}
+
+/// Waits at a gate for a request's turn, for at most `patience`; the time counts as the request's
+/// in a queue.
+pub(crate) async fn wait_for(
+    gate: &Gate,
+    waiting: GateWaiter,
+    request: &Request,
+    patience: Duration,
+) -> Result<Permit, GateRefusal> {
     request.set_phase(HandlerPhase::Queued);
     request.tell(RequestStage::Queue, format_args!("{}", FullMessage(gate)));
     let started = Instant::now();
@@ -153,9 +168,6 @@ pub(crate) async fn enter(
     request.set_phase(HandlerPhase::Server);
     request.record_mut().queue_us += started.elapsed().as_micros() as u64;
     request.tell(RequestStage::Queue, format_args!("its waiting is over"));
-    if entered.is_err() {
-        counters.limit_program_queue_time.add(1);
-    }
     entered
 }
 

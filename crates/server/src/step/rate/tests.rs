@@ -98,20 +98,3 @@ fn ten_million_clients_hold_no_more_memory_and_those_beyond_share() {
     let (outcome, is_alone) = clients.take(b"late", &7_u32.to_be_bytes(), PACE, 3 * SECOND);
     assert!(is_alone && outcome == RateOutcome::Within);
 }
-
-#[test]
-fn clients_are_known_by_addresses_and_networks() {
-    let v4: IpAddr = "192.0.2.7".parse().unwrap();
-    let (one, other): (IpAddr, IpAddr) = (
-        "2001:db8:0:1::7".parse().unwrap(),
-        "2001:db8:0:1:ffff::8".parse().unwrap(),
-    );
-    assert_eq!(client(Some(one), 64), client(Some(other), 64));
-    assert_ne!(client(Some(one), 128), client(Some(other), 128));
-    assert_ne!(client(Some(v4), 64), client(None, 64));
-    assert_eq!(
-        crowd(Some(one)),
-        crowd(Some("2001:db8:9::".parse().unwrap()))
-    );
-    assert_eq!(crowd(Some(v4)), [192, 0]);
-}

@@ -51,15 +51,6 @@ pub(super) static WORDS: &[Foreign] = &[
         COMING,
     ),
     lacks(
-        &["limit_rate", "limit_rate_after", "traffic-shaper"],
-        "nginx, lighttpd",
-        "limits of bandwidth",
-        "`rate` of a site or a route limits requests of one client, `connections_per_client` in \
-         `[limits]` its connections",
-        "how-to/limits.md",
-    )
-    .only_in(&[&ROOT, &SITE, &ROUTE, &LISTEN, &FILES, &ROUTE_FILES]),
-    lacks(
         &["map", "set", "SetEnvIf", "vars"],
         "nginx, Apache, Caddy, Unit",
         "variables of the config's own",

@@ -185,8 +185,9 @@ pub(super) static WORDS: &[Foreign] = &[
     keys(
         &["limit_conn", "limit_conn_zone", "evasive.max-conns-per-ip"],
         "nginx, lighttpd",
-        &["limits.connections_per_client"],
-        "`connections_per_client = 64` in `[limits]`",
+        &["limits.connections_per_client", "site.concurrency"],
+        "`connections_per_client = 64` in `[limits]` for connections; for requests \
+         `concurrency = { requests = 8 }` in `[[site]]` or `[[site.route]]`",
     ),
     keys(
         &[

@@ -177,6 +177,13 @@ pub(super) static WORDS: &[Foreign] = &[
     )
     .only_in(&[&ROOT, &SITE, &ROUTE, &LISTEN, &FILES, &ROUTE_FILES]),
     keys(
+        &["limit_rate", "limit_rate_after", "traffic-shaper"],
+        "nginx, lighttpd",
+        &["site.bandwidth", "site.route.bandwidth"],
+        "`bandwidth = \"1MiB/s\"` in `[[site]]` or `[[site.route]]`",
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE, &LISTEN, &FILES, &ROUTE_FILES]),
+    keys(
         &["rate"],
         "Caddy, lighttpd",
         &["site.rate", "site.route.rate"],
