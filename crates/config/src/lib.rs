@@ -20,6 +20,7 @@ mod build;
 pub mod build_after;
 pub mod build_site;
 mod certificate_holder;
+pub mod captured;
 pub mod check;
 mod clients;
 mod config;

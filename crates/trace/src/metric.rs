@@ -195,6 +195,7 @@ counters! { of events {
     programs_ended: "Programs that ran and ended.";
     programs_not_started: "Programs that could not be started.";
     programs_lost: "Programs that ended because the spawner did.";
+    limit_roots: "Roots, folders of programs and files of accounts closed for others: as many of their path with captures were open as `limits.roots`.";
     limit_starts: "Starts refused: too many wait for the spawner, or one did too long (503).";
     limit_disk_queue: "Requests refused: the file pool's queue was full (503).";
     limit_redirects: "Requests ended: more internal redirects than the limit (500).";

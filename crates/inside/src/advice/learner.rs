@@ -48,13 +48,13 @@ pub(crate) struct Learner(Mutex<LearnerState>);
 #[derive(Default)]
 struct LearnerState {
     scripts: HashMap<Key, LearnedScript>,
-    costs: HashMap<(PathBuf, u32), Cost>,
+    costs: HashMap<(PathBuf, u64), Cost>,
     wanted: VecDeque<ScriptRef>,
     is_learning: bool,
 }
 
 /// A script: the number of the way it runs, and its file.
-type Key = (u32, Box<[u8]>);
+type Key = (u64, Box<[u8]>);
 
 struct LearnedScript {
     learned: Learned,

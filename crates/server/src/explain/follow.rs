@@ -121,7 +121,9 @@ pub(crate) struct OnExplained<'a> {
     /// The site, and what the config says of it.
     pub(crate) site: (&'a sites::ServedSite, &'a crate::handle::config::Site),
     pub(crate) route: &'a sites::ServedRoute,
-    /// The path in its normal form, rewritten where the route says so.
+    /// The path in its normal form by which the route was found.
+    pub(crate) matched: &'a [u8],
+    /// The same, rewritten where the route says so.
     pub(crate) path: &'a [u8],
     /// Where it leaves the route's fixed folder.
     pub(crate) below: usize,
@@ -280,7 +282,7 @@ impl ExplainContext<'_> {
             return plain::error(413);
         }
         match &route.rewrite {
-            None => self.handle((site, settings), route, path, below, told),
+            None => self.handle((site, settings), route, (path, path, below), told),
             Some(rewrite) => self.rewritten((site, settings), (index, rewrite), path, told),
         }
     }
@@ -321,7 +323,7 @@ impl ExplainContext<'_> {
             },
         });
         match made {
-            Ok(()) => self.handle((site, settings), route, &rewritten, 1, told),
+            Ok(()) => self.handle((site, settings), route, (path, &rewritten, 1), told),
             Err(_) => plain::error(400),
         }
     }
@@ -389,14 +391,14 @@ impl ExplainContext<'_> {
         &self,
         site: (&sites::ServedSite, &crate::handle::config::Site),
         route: &sites::ServedRoute,
-        path: &[u8],
-        below: usize,
+        (matched, path, below): (&[u8], &[u8], usize),
         told: &mut Explanation,
     ) -> Response {
         let on = OnExplained {
             way: self,
             site,
             route,
+            matched,
             path,
             below,
         };

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
+use super::OnExplained;
 use super::answer::Setting;
+use crate::route::template::PathTemplate;
+use crate::serve::captured::CapturedRequest;
 
 /// What would answer a request, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -137,6 +140,29 @@ impl Explanation {
     /// Adds what else should be known.
     pub fn note(&mut self, text: String) {
         self.notes.push(text);
+    }
+
+    /// The path below its fixed folder that a template gives for a request; that there is none is
+    /// told.
+    pub(crate) fn captured_name(
+        &mut self,
+        on: &OnExplained<'_>,
+        template: &PathTemplate,
+    ) -> Option<Vec<u8>> {
+        let asked = CapturedRequest {
+            pattern: &on.route.pattern,
+            matched: on.matched,
+            host: on.way.request.head().host(),
+        };
+        let name = asked.name(template).ok();
+        if name.is_none() {
+            self.note(
+                "what the request gives for a capture is no name of a folder: empty, hidden, or \
+                 with a slash or a control character in it"
+                    .to_owned(),
+            );
+        }
+        name
     }
 }
 

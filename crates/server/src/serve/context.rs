@@ -103,7 +103,9 @@ pub(crate) struct OnRoute<'a> {
     pub(crate) site: &'a ServedSite,
     pub(crate) route: &'a ServedRoute,
     pub(crate) request: &'a Request,
-    /// The path in its normal form, rewritten where the route says so.
+    /// The path in its normal form by which the route was found.
+    pub(crate) matched: &'a [u8],
+    /// The same, rewritten where the route says so.
     pub(crate) path: &'a [u8],
     /// Where it leaves the route's fixed folder.
     pub(crate) below: usize,

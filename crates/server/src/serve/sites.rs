@@ -8,7 +8,7 @@ use bytes::Bytes;
 use hob_http::tls::{ClientRule, NO_RULE};
 use hob_http::{Request, Response};
 use hob_trace::series::SeriesName;
-use hob_trace::{HandlerKind, Mutex};
+use hob_trace::HandlerKind;
 
 use crate::handle::Handler;
 use crate::handle::cgi::{Cgi, build};
@@ -36,10 +36,11 @@ use crate::route::pattern::Pattern;
 use crate::route::redirects::{REDIRECTS_BYTES_MAX, Redirects};
 use crate::route::table::{RouteAnswer, RouteTable};
 use crate::route::target;
-use crate::route::template::Rewrite;
+use crate::route::template::{CapturedPath, Rewrite, TemplateError};
 use crate::serve::ServerState;
 use crate::serve::address_form::AddressForm;
 use crate::serve::bans::{BY_HAND, Bans};
+use crate::serve::captured::Captured;
 use crate::serve::claims::{Claims, find, find_behind};
 use crate::serve::fleet::now_ms;
 use crate::serve::log_values::LogValues;
@@ -251,6 +252,7 @@ impl Sites {
             generation,
             programs: &config.programs,
             workers_max: config.limits.workers,
+            roots_max: config.limits.roots,
             listeners: config.listeners.iter().map(|one| &one.address).collect(),
             site: String::new(),
             roots: HashMap::new(),
@@ -544,6 +546,8 @@ pub(crate) struct SitesBuildContext<'a> {
     programs: &'a [ProgramConfig],
     /// Workers of all programs that stay.
     workers_max: usize,
+    /// Roots of a route that are kept open where captures are part of it.
+    roots_max: usize,
     /// Where listeners listen, in the order of the config.
     listeners: Vec<&'a ListenAddress>,
     /// The site that is being made.
@@ -681,12 +685,40 @@ impl<'a> SitesBuildContext<'a> {
         Ok(Arc::new(Files {
             id: self.shared.handler_id(format!("{settings:?} {headers:?}")),
             types: MediaTypes::new(types, &settings.charset),
-            kinds: Mutex::default(),
+            kinds: Arc::default(),
             settings: settings.clone(),
             pool: self.shared.pool.for_lane(root.lane()),
             root,
             headers: headers.clone(),
             fallback: fallback.transpose()?,
+            captured: None,
+        }))
+    }
+
+    /// Files of a route whose captures are part of their root.
+    pub(crate) fn captured_files(
+        &mut self,
+        settings: &config::Files,
+        captured: &CapturedPath,
+        (route, pattern): (&config::Route, &Pattern),
+    ) -> Result<Arc<Files>, String> {
+        let template = captured.bind(pattern);
+        let template = template.map_err(|fault| TemplateError { at: 0, fault }.to_string())?;
+        let name = format!("{} {settings:?} {:?}", route.path, route.headers);
+        let roots = self.shared.captured_files(name, self.roots_max, || {
+            let fixed = self.root(template.fixed())?;
+            Ok(Captured::new(template, fixed, self.roots_max))
+        })?;
+        // They answer nothing themselves, and say what all of them have in common.
+        let common = config::Files {
+            root: captured.fixed.clone(),
+            ..settings.clone()
+        };
+        let files = self.files(&common, &route.headers)?;
+        let files = Arc::into_inner(files).ok_or("files are in use before they are made")?;
+        Ok(Arc::new(Files {
+            captured: Some(roots),
+            ..files
         }))
     }
 

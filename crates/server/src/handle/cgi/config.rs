@@ -10,6 +10,7 @@ use super::preflight;
 use crate::handle::cgi;
 use crate::handle::cgi::keys::CGI;
 use crate::handle::config::build_site::OnSection;
+use crate::handle::config::captured::plain_root;
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
@@ -156,7 +157,7 @@ impl Configured for cgi::Cgi {
         programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
     ) -> (Cgi, CgiSpots) {
-        let site_root = on.around.site.optional_path("root");
+        let site_root = plain_root(on.around.site);
         build_cgi(section, site_root, programs, faults)
     }
 

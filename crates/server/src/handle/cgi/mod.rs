@@ -42,10 +42,10 @@ use hob_keeper::process::{ProgramRef, Strings};
 /// A handler of this kind, ready to answer.
 pub struct Cgi {
     /// The same number for the same settings as long as the process lives.
-    pub id: u32,
+    pub id: u64,
     /// The same number for the same way to run the same programs, as long as the process lives.
     /// What is learned of interpreters is kept by it.
-    pub way: u32,
+    pub way: u64,
     /// As configured.
     pub settings: crate::handle::config::Cgi,
     /// What runs.

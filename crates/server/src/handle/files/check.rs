@@ -67,7 +67,8 @@ fn on_disk(
     if files.root.as_os_str().is_empty() {
         return;
     }
-    if looked.root(&files.root, spots.root, faults) == Some(PathStatus::Folder) {
+    let found = looked.root(files.fixed_root(), spots.root, faults);
+    if found == Some(PathStatus::Folder) && files.captured.is_none() {
         fallback(files, spots, looked, faults);
     }
 }
@@ -117,6 +118,13 @@ fn fallback(
 }
 
 fn pinned(config: &Config, files: &FilesSettings, spots: &FilesSpots, faults: &mut Faults<'_>) {
+    if files.cache == CacheMode::Pin && files.captured.is_some() {
+        let message = "files cannot be pinned: which folders they are in is not known at the start";
+        faults
+            .error(spots.cache, message)
+            .see(spots.root, "the root is another one for each request")
+            .hint("remove `cache = \"pin\"`");
+    }
     if files.cache == CacheMode::Pin && config.cache.bytes == Some(0) {
         faults
             .error(spots.cache, "files cannot be pinned: the cache is off")

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::handle::config::build_site::OnSection;
+use crate::handle::config::captured::plain_root;
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
@@ -259,7 +260,7 @@ impl Configured for resident::Resident {
         programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
     ) -> (Resident, ResidentSpots) {
-        let site_root = on.around.site.optional_path("root");
+        let site_root = plain_root(on.around.site);
         build_resident(section, site_root, programs, faults)
     }
 

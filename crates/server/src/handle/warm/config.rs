@@ -9,6 +9,7 @@ use crate::handle::cgi::config::{
     Cgi, CgiRuns, CgiSpots, ExitRule, folder_of, index, limits, symlinks_to, text_of, values,
 };
 use crate::handle::config::build_site::OnSection;
+use crate::handle::config::captured::plain_root;
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::Faults;
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
@@ -75,7 +76,7 @@ impl Configured for handle::warm::Warm {
         programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
     ) -> (WarmSettings, CgiSpots) {
-        let site_root = on.around.site.optional_path("root");
+        let site_root = plain_root(on.around.site);
         let (cgi, spots) = build_warm(section, site_root, programs, faults);
         (WarmSettings(cgi), spots)
     }

@@ -1,0 +1,1 @@
+//! A machine with accounts of its own.
