@@ -89,7 +89,7 @@ pub use names::{ClientNamesSettings, name_server};
 pub use nearest::nearest;
 pub use offer::ProgramOffer;
 pub use program::{
-    Cgroup, CommandLine, HostSource, IoClass, Language, Namespace, PATH, ProgramConfig,
+    AccountRule, Cgroup, CommandLine, HostSource, IoClass, Language, Namespace, PATH, ProgramConfig,
     ProgramSpots, Rlimits, Sandbox, candidates,
 };
 pub use rate::{RateKey, RateSettings};

@@ -3,6 +3,7 @@
 //!
 //! - `accounts` a machine with accounts of its own, which the tests' machine never sees
 //! - `files` roots that paths and hosts decide
+//! - `programs` programs that run as their accounts
 #![allow(clippy::unwrap_used)]
 
 mod harness;
@@ -11,3 +12,5 @@ mod harness;
 mod accounts;
 #[path = "hosting/files.rs"]
 mod files;
+#[path = "hosting/programs.rs"]
+mod programs;

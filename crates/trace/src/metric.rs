@@ -194,6 +194,7 @@ counters! { of events {
     limit_h3_empty: "HTTP/3 connections ended: too many frames that do nothing.";
     programs_ended: "Programs that ran and ended.";
     programs_not_started: "Programs that could not be started.";
+    account_refused: "Of these, programs that may not run as the account whose folder they are in (403).";
     programs_lost: "Programs that ended because the spawner did.";
     limit_roots: "Roots, folders of programs and files of accounts closed for others: as many of their path with captures were open as `limits.roots`.";
     limit_starts: "Starts refused: too many wait for the spawner, or one did too long (503).";

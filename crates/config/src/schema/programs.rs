@@ -17,13 +17,16 @@ pub static PROGRAM: SchemaTable = SchemaTable {
         )
         .says(
             "Account the program runs as when hob is started as root: a name, or a number. Never \
-             root.",
+             root. With a capture in it, `\"{user}\"`, a route's `cgi` runs each program as the \
+             account whose folder it is in: `dir` has the same capture.",
         )
         .example("\"wiki\"")
         .aka(&["account", "run_as"]),
         SchemaKey::new("group", Text, Nothing("the groups of `user`"))
             .says("Group the program runs as, instead of the main group of `user`.")
             .example("\"www-data\""),
+        SchemaKey::new("uids", ValueType::Table(&UIDS), Nothing("")),
+        SchemaKey::new("gids", ValueType::Table(&GIDS), Nothing("")),
         SchemaKey::new("env", Map(&VARIABLE_TO_TEXT), Nothing("none"))
             .says(
                 "Variables of the program's environment, besides `PATH` and those a request has. \
@@ -61,6 +64,48 @@ pub static PROGRAM: SchemaTable = SchemaTable {
         SchemaKey::new("rlimits", ValueType::Table(&RLIMITS), Nothing("")).aka(&["ulimit", "rlimit"]),
         SchemaKey::new("sandbox", ValueType::Table(&SANDBOX), Nothing("")),
         SchemaKey::new("cgroup", ValueType::Table(&CGROUP), Nothing("")),
+    ],
+};
+
+/// Numbers of accounts that people have begin and end here on most systems.
+const ID_MIN: i64 = 1000;
+const ID_MAX: i64 = 60_000;
+/// All numbers that an account other than root's may have.
+const ID: ValueType = Integer {
+    min: 1,
+    max: u32::MAX as i64 - 1,
+};
+
+/// `[program.uids]`
+static UIDS: SchemaTable = SchemaTable {
+    name: "uids",
+    header: "`[program.uids]`",
+    text: "Accounts that a `user` with a capture may mean, by their numbers. Nobody else's program \
+           runs.",
+    base: None,
+    keys: &[
+        SchemaKey::new("min", ID, Preset::Integer(ID_MIN))
+            .says("The smallest number of an account.")
+            .example("2000"),
+        SchemaKey::new("max", ID, Preset::Integer(ID_MAX))
+            .says("The largest.")
+            .example("2999"),
+    ],
+};
+
+/// `[program.gids]`
+static GIDS: SchemaTable = SchemaTable {
+    name: "gids",
+    header: "`[program.gids]`",
+    text: "The same for the main group of such an account.",
+    base: None,
+    keys: &[
+        SchemaKey::new("min", ID, Preset::Integer(ID_MIN))
+            .says("The smallest number of a group.")
+            .example("100"),
+        SchemaKey::new("max", ID, Preset::Integer(ID_MAX))
+            .says("The largest.")
+            .example("2999"),
     ],
 };
 

@@ -565,7 +565,10 @@ impl<'a> SitesBuildContext<'a> {
     ) -> Result<Cgi, String> {
         let program = self.program(settings.program)?;
         let root = match &settings.runs {
-            CgiRuns::Folder { dir, .. } => Some(self.root(dir)?),
+            CgiRuns::Folder { dir, captured, .. } => {
+                let fixed = captured.as_ref().map_or(dir, |captured| &captured.fixed);
+                Some(self.root(fixed)?)
+            }
             CgiRuns::Script { .. } | CgiRuns::Command { .. } => None,
         };
         let on = build::On {
@@ -573,6 +576,7 @@ impl<'a> SitesBuildContext<'a> {
             route,
             pattern,
             root,
+            roots_max: self.roots_max,
         };
         build::build(settings, on, program, self.shared)
     }

@@ -7,6 +7,7 @@
 //! whose program it is asked for.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -220,9 +221,34 @@ impl PathTemplate {
         Ok(())
     }
 
+    /// What a capture was in a path that [`PathTemplate::whole`] gave.
+    pub fn value_of<'p>(&self, capture: &str, whole: &'p Path) -> Option<&'p [u8]> {
+        let (values, _) = self.path.read(whole.as_os_str().as_bytes())?;
+        let mut values = self.path.captures().zip(values);
+        values.find(|(known, _)| *known == capture).map(|(_, value)| value)
+    }
+
     /// The whole path, from what [`PathTemplate::expand`] gave.
     pub fn whole(&self, expanded: &[u8]) -> PathBuf {
         self.path.fixed.join(OsStr::from_bytes(expanded))
+    }
+}
+
+impl fmt::Display for CapturedName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.before)?;
+        if let Some(capture) = &self.capture {
+            write!(f, "{{{capture}}}")?;
+        }
+        f.write_str(&self.after)
+    }
+}
+
+impl fmt::Display for PathTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fixed = self.path.fixed.display().to_string();
+        f.write_str(fixed.trim_end_matches('/'))?;
+        self.path.names.iter().try_for_each(|name| write!(f, "/{name}"))
     }
 }
 

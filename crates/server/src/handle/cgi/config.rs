@@ -10,7 +10,7 @@ use super::preflight;
 use crate::handle::cgi;
 use crate::handle::cgi::keys::CGI;
 use crate::handle::config::build_site::OnSection;
-use crate::handle::config::captured::plain_root;
+use crate::handle::config::captured::{plain_root, read_captured};
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
@@ -20,6 +20,7 @@ use crate::handle::config::tree::{Argument, Section};
 use crate::handle::config::{Config, Route, Warm};
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
+use crate::route::template::{CapturedPath, has_captures};
 use crate::serve::sites::SitesBuildContext;
 use hob_keeper::preflight::ProgramCheck;
 
@@ -79,6 +80,8 @@ pub enum CgiRuns {
     Folder {
         /// Where the programs are.
         dir: PathBuf,
+        /// The same where it is another one for each account or host.
+        captured: Option<CapturedPath>,
         /// Programs that answer for a folder, first found wins.
         index: Vec<String>,
         /// Folders elsewhere that symbolic links may lead into.
@@ -158,7 +161,7 @@ impl Configured for cgi::Cgi {
         faults: &mut Faults<'_>,
     ) -> (Cgi, CgiSpots) {
         let site_root = plain_root(on.around.site);
-        build_cgi(section, site_root, programs, faults)
+        build_cgi(section, site_root, on.pattern, programs, faults)
     }
 
     fn build(
@@ -217,9 +220,13 @@ pub(in crate::handle) fn on_disk(
         .map_or(PATH, ProgramConfig::path);
     let interpreters: &[_] = match &cgi.runs {
         CgiRuns::Folder {
-            dir, interpreters, ..
+            dir,
+            captured,
+            interpreters,
+            ..
         } => {
-            looked.folder(dir, spots.dir, faults);
+            let fixed = captured.as_ref().map_or(dir, |captured| &captured.fixed);
+            looked.folder(fixed, spots.dir, faults);
             interpreters
         }
         CgiRuns::Script { file, interpreters } => {
@@ -246,10 +253,11 @@ pub(in crate::handle) fn on_disk(
 pub(crate) fn build_cgi(
     section: &Section,
     site_root: Option<&PathBuf>,
+    pattern: Option<&Pattern>,
     programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
 ) -> (Cgi, CgiSpots) {
-    let runs = runs(section, site_root, faults);
+    let runs = runs(section, site_root, pattern, faults);
     let document_root = match (&runs, site_root) {
         (_, Some(root)) => root.clone(),
         (CgiRuns::Folder { dir, .. } | CgiRuns::Command { dir, .. }, None) => dir.clone(),
@@ -308,11 +316,15 @@ fn allow(runs: &CgiRuns, program: &mut ProgramConfig) {
     match runs {
         CgiRuns::Folder {
             dir,
+            captured,
             interpreters,
             symlinks_to,
             ..
         } => {
-            program.roots.push(dir.clone());
+            program.captured.clone_from(captured);
+            if captured.is_none() {
+                program.roots.push(dir.clone());
+            }
             program.roots.extend_from_slice(symlinks_to);
             allow_interpreters(interpreters, program);
         }
@@ -375,7 +387,12 @@ pub(crate) fn limits(section: &Section, faults: &mut Faults<'_>) -> RunLimits {
     limits
 }
 
-fn runs(section: &Section, site_root: Option<&PathBuf>, faults: &mut Faults<'_>) -> CgiRuns {
+fn runs(
+    section: &Section,
+    site_root: Option<&PathBuf>,
+    pattern: Option<&Pattern>,
+    faults: &mut Faults<'_>,
+) -> CgiRuns {
     const WAYS: [&str; 3] = ["dir", "script", "command"];
     let given: Vec<&str> = WAYS.into_iter().filter(|way| section.has(way)).collect();
     match given[..] {
@@ -401,6 +418,9 @@ fn runs(section: &Section, site_root: Option<&PathBuf>, faults: &mut Faults<'_>)
     unused(section, is_command, faults);
     let interpreters = interpreters(section, faults);
     let dir = section.optional_path("dir").cloned();
+    if is_command || section.has("script") {
+        refuse_captures(section, &["dir", "script"], ONE_PROGRAM, faults);
+    }
     if is_command {
         let dir = dir.or_else(|| site_root.cloned());
         return command(section, dir.unwrap_or_else(|| PathBuf::from("/")), faults);
@@ -412,11 +432,40 @@ fn runs(section: &Section, site_root: Option<&PathBuf>, faults: &mut Faults<'_>)
         };
     }
     let index = index(section, faults);
+    let spot = section.spot("dir");
+    let captured = { dir.as_deref() }.and_then(|dir| read_captured(dir, pattern, spot, faults));
+    if let (Some(_), Some(given)) = (&captured, section.given("symlinks_to")) {
+        faults
+            .error(given.key, "`symlinks_to` beside captures in `dir`")
+            .see(spot, "the folder is another one for each request")
+            .hint("remove it: no link leads out of such a folder");
+    }
     CgiRuns::Folder {
         dir: dir.unwrap_or_default(),
+        captured,
         index,
         symlinks_to: symlinks_to(section, faults),
         interpreters,
+    }
+}
+
+/// Why a program has one place.
+const ONE_PROGRAM: &str = "captures stand in `dir` of a `cgi` without `command` and `script`, and \
+                           the rest of the path says which program of the folder runs";
+
+/// Tells of captures in paths that are the same for all requests.
+pub(crate) fn refuse_captures(
+    section: &Section,
+    keys: &[&str],
+    hint: &str,
+    faults: &mut Faults<'_>,
+) {
+    for key in keys {
+        if section.has(key) && section.optional_path(key).is_some_and(|path| has_captures(path)) {
+            faults
+                .error(section.spot(key), format!("`{key}` has no captures here"))
+                .hint(hint);
+        }
     }
 }
 

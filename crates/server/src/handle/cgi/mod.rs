@@ -2,7 +2,7 @@
 //!
 //! - `answer` from a request to a running program and its answer
 //! - `explain` what would run, without running it
-//! - `find` which program a path means
+//! - `find` which program a path means, `captured` in which of many folders
 //! - `arguments`, `command`, `job` what it is started with, `start` starting it
 //! - `run` what is known of a running program, and the task that looks after it; `running` its
 //!   process, which is started or forked (`handle/warm`)
@@ -16,6 +16,7 @@ pub mod arguments;
 pub mod build;
 pub mod command;
 pub mod config;
+pub mod captured;
 mod explain;
 mod fail;
 pub mod find;
@@ -74,6 +75,8 @@ pub struct Cgi {
 pub enum Runs {
     /// The program that the path names.
     Folder(find::ProgramFolder),
+    /// The same, in a folder of which each account or host has another one.
+    Captured(Arc<captured::CapturedPrograms>),
     /// One program for every path.
     Script(RouteProgram),
     /// A command.

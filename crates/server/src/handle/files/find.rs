@@ -559,7 +559,7 @@ fn no_room(ask: &FileRequest<'_>) -> Response {
 }
 
 /// The answer where the file pool has no room.
-pub(super) fn pool_is_full(counters: &ThreadCounters, request: &Request) -> Response {
+pub(in crate::handle) fn pool_is_full(counters: &ThreadCounters, request: &Request) -> Response {
     counters.disk_refused.add(1);
     counters.limit_disk_queue.add(1);
     let mut record = request.record_mut();

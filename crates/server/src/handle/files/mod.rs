@@ -14,7 +14,7 @@
 //! - `pin` what is loaded at start
 
 mod answer;
-mod captured;
+pub(in crate::handle) mod captured;
 pub(in crate::handle) mod check;
 pub mod config;
 mod disk;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::handle::cgi::config::refuse_captures;
 use crate::handle::config::build_site::OnSection;
 use crate::handle::config::captured::plain_root;
 use crate::handle::config::check::PathLookups;
@@ -372,6 +373,10 @@ pub(crate) fn build_resident(
     (resident, spots)
 }
 
+/// Why workers are not those of many accounts.
+const ONE_ACCOUNT: &str = "workers stay and run as one account, and some for each would stay for \
+                           each: `cgi` takes captures, and starts a process for each request";
+
 /// What runs, and how: one worker, for which nobody waits, unless more is said.
 pub(crate) fn build_program(
     section: &Section,
@@ -381,6 +386,7 @@ pub(crate) fn build_program(
     faults: &mut Faults<'_>,
 ) -> (Resident, ResidentSpots) {
     crate::handle::config::program::check_program(section, faults);
+    refuse_captures(section, &["dir"], ONE_ACCOUNT, faults);
     let runs = runs(section, faults);
     let dir = match section.optional_path("dir") {
         Some(dir) => dir.clone(),

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::handle::cgi::config::{
-    Cgi, CgiRuns, CgiSpots, ExitRule, folder_of, index, limits, symlinks_to, text_of, values,
+    Cgi, CgiRuns, CgiSpots, ExitRule, folder_of, index, limits, refuse_captures, symlinks_to,
+    text_of, values,
 };
 use crate::handle::config::build_site::OnSection;
 use crate::handle::config::captured::plain_root;
@@ -114,6 +115,11 @@ impl Configured for handle::warm::Warm {
     }
 }
 
+/// Why programs of many accounts are not forked from one.
+const ONE_INTERPRETER: &str = "an interpreter that is kept runs as one account, and one for each \
+                               would stay for each: `cgi` takes captures, and starts a process for \
+                               each request";
+
 /// One `warm`. `site_root` is the site's, if it has one.
 pub(crate) fn build_warm(
     section: &Section,
@@ -121,6 +127,7 @@ pub(crate) fn build_warm(
     programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
 ) -> (Cgi, CgiSpots) {
+    refuse_captures(section, &["dir", "script"], ONE_INTERPRETER, faults);
     let script = section.optional_path("script").cloned();
     let mut warm = warm(section, script.as_deref(), faults);
     check_ways(section, faults);
@@ -132,6 +139,7 @@ pub(crate) fn build_warm(
         Some(file) => CgiRuns::Script { file, interpreters },
         None => CgiRuns::Folder {
             dir: section.optional_path("dir").cloned().unwrap_or_default(),
+            captured: None,
             index: index(section, faults),
             symlinks_to: symlinks_to(section, faults),
             interpreters,
