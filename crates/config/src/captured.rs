@@ -14,7 +14,8 @@ use super::tree::Section;
 /// A site's root where it is one folder: one with captures is another for each request, and only
 /// files look there.
 pub fn plain_root(site: &Section) -> Option<&PathBuf> {
-    site.optional_path("root").filter(|root| !has_captures(root))
+    site.optional_path("root")
+        .filter(|root| !has_captures(root))
 }
 
 /// Reads a path that may have captures, on a route with this pattern; `None` where it has none, or

@@ -19,8 +19,8 @@ mod ban;
 mod build;
 pub mod build_after;
 pub mod build_site;
-mod certificate_holder;
 pub mod captured;
+mod certificate_holder;
 pub mod check;
 mod clients;
 mod config;
@@ -89,8 +89,8 @@ pub use names::{ClientNamesSettings, name_server};
 pub use nearest::nearest;
 pub use offer::ProgramOffer;
 pub use program::{
-    AccountRule, Cgroup, CommandLine, HostSource, IoClass, Language, Namespace, PATH, ProgramConfig,
-    ProgramSpots, Rlimits, Sandbox, candidates,
+    AccountRule, Cgroup, CommandLine, HostSource, IoClass, Language, Namespace, PATH,
+    ProgramConfig, ProgramSpots, Rlimits, Sandbox, candidates,
 };
 pub use rate::{RateKey, RateSettings};
 pub use redirects::{REDIRECT_STATUSES, RedirectList};

@@ -427,10 +427,13 @@ impl<'a> Programs<'a> {
         let section = from.section("program").filter(|_| !own.has("user"));
         let spot = section.unwrap_or(own).spot("user");
         let message = format!("`user` has `{{{capture}}}`, and no folder of programs here has it");
-        faults.error(spot, message).see(own.header, "of this").hint(format!(
-            "only `cgi` runs programs as the account whose folder they are in: write `dir = \
+        faults
+            .error(spot, message)
+            .see(own.header, "of this")
+            .hint(format!(
+                "only `cgi` runs programs as the account whose folder they are in: write `dir = \
              \"/home/{{{capture}}}/cgi-bin\"` there; here, name one account"
-        ));
+            ));
     }
 
     /// Landlock binds only who can gain no rights, so no_new_privs holds wherever files are named.
@@ -489,7 +492,9 @@ pub fn build_program(root: &Section, own: &Section, faults: &Faults<'_>) -> Prog
         _ => IoClass::Normal,
     };
     let user = text("user");
-    let account = user.as_deref().and_then(|name| account_rule(general, own, name));
+    let account = user
+        .as_deref()
+        .and_then(|name| account_rule(general, own, name));
     ProgramConfig {
         user: user.filter(|_| account.is_none()),
         account,
@@ -585,7 +590,10 @@ fn account_rule(general: &Section, own: &Section, name: &str) -> Option<AccountR
     name.capture.as_ref()?;
     let range = |key: &str| {
         let inner = LayeredSection::of(general, own, key);
-        (inner.from("min").number("min"), inner.from("max").number("max"))
+        (
+            inner.from("min").number("min"),
+            inner.from("max").number("max"),
+        )
     };
     Some(AccountRule {
         name,

@@ -3,6 +3,7 @@
 //!
 //! - `accounts` a machine with accounts of its own, which the tests' machine never sees
 //! - `files` roots that paths and hosts decide
+//! - `passwords` who sees the pages of an account
 //! - `programs` programs that run as their accounts
 #![allow(clippy::unwrap_used)]
 
@@ -12,5 +13,7 @@ mod harness;
 mod accounts;
 #[path = "hosting/files.rs"]
 mod files;
+#[path = "hosting/passwords.rs"]
+mod passwords;
 #[path = "hosting/programs.rs"]
 mod programs;

@@ -296,7 +296,7 @@ impl HandlerContext {
             Some((site, route)) => dress(site, Some(route), refusal),
             None => refusal,
         };
-        let admission = match self.admission(sites, at, request, None) {
+        let admission = match self.admission(sites, at, (request, place.0), None) {
             Admission::Yes => return self.serve(sites, at, request, place),
             Admission::No(refusal) => Admission::No(dressed(sites, refusal)),
             Admission::Later(checked) => {

@@ -2,6 +2,7 @@
 
 pub mod address_form;
 pub mod bans;
+mod building;
 pub mod captured;
 pub(crate) mod claims;
 pub(crate) mod context;

@@ -23,6 +23,7 @@ const FEATURES: &[&str] = &[
     "fastcgi",
     "files",
     "forward_auth",
+    "hosting",
     "hosts",
     "jwt",
     "lines",

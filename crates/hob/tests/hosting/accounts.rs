@@ -64,7 +64,9 @@ impl Machine {
     /// The number of an account.
     pub fn id(&self, name: &str) -> u32 {
         let text = std::fs::read_to_string(self.place.path("passwd")).unwrap();
-        let line = text.lines().find(|line| line.starts_with(&format!("{name}:")));
+        let line = text
+            .lines()
+            .find(|line| line.starts_with(&format!("{name}:")));
         line.unwrap().split(':').nth(2).unwrap().parse().unwrap()
     }
 
@@ -76,7 +78,9 @@ impl Machine {
     /// Makes a folder of an account, and those above it.
     pub fn folder(&self, account: &str, name: &str) {
         let mut path = self.path(account, "");
-        let parts = Path::new(name).components().map(|part| Some(part.as_os_str()));
+        let parts = Path::new(name)
+            .components()
+            .map(|part| Some(part.as_os_str()));
         for part in [None].into_iter().chain(parts) {
             path.extend(part);
             if !path.is_dir() {

@@ -94,7 +94,9 @@ fn what_is_not_the_accounts_own_does_not_run() {
         return;
     };
     let cgi = |name: &str| machine.path("ann", &format!("cgi/{name}"));
-    for name in ["others", "roots", "group", "world", "setuid", "setgid", "by.sh"] {
+    for name in [
+        "others", "roots", "group", "world", "setuid", "setgid", "by.sh",
+    ] {
         machine.program("ann", &format!("cgi/{name}"), WHO);
     }
     let bob = machine.id("bob");
@@ -116,8 +118,14 @@ fn what_is_not_the_accounts_own_does_not_run() {
         ("others", "it is not the account's own"),
         ("roots", "it is not the account's own"),
         ("by.sh", "it is not the account's own"),
-        ("group", "others than the account may write to it (`chmod go-w` it)"),
-        ("world", "others than the account may write to it (`chmod go-w` it)"),
+        (
+            "group",
+            "others than the account may write to it (`chmod go-w` it)",
+        ),
+        (
+            "world",
+            "others than the account may write to it (`chmod go-w` it)",
+        ),
         ("setuid", "it has a setuid or setgid bit"),
         ("setgid", "it has a setuid or setgid bit"),
         ("link", "it is a link, or no regular file"),
@@ -136,7 +144,10 @@ fn what_is_not_the_accounts_own_does_not_run() {
         "/nobody/cgi/who",
     ] {
         let status = who(&hob, path).status;
-        assert!(matches!(status, 400 | 404) || path.contains("/ann/cgi/.."), "{path}: {status}");
+        assert!(
+            matches!(status, 400 | 404) || path.contains("/ann/cgi/.."),
+            "{path}: {status}"
+        );
         assert_ne!(who(&hob, path).text(), is("ann", FIRST), "{path}");
     }
     hob.stop();
@@ -158,11 +169,27 @@ fn folders_that_others_may_change_have_no_programs() {
     chown(machine.path("dan", ""), Some(FIRST), Some(FIRST)).unwrap();
     mode(&machine.path("eve", ""), 0o777);
     let hob = machine.serve(&format!("{TOP}{CGI}"));
-    refused(&hob, "/ann/cgi/who", "others than the account may write to it, or to one on the way");
-    refused(&hob, "/bob/cgi/who", "that is not the account's own, or one on the way");
+    refused(
+        &hob,
+        "/ann/cgi/who",
+        "others than the account may write to it, or to one on the way",
+    );
+    refused(
+        &hob,
+        "/bob/cgi/who",
+        "that is not the account's own, or one on the way",
+    );
     assert_eq!(who(&hob, "/cid/cgi/who").text(), is("cid", FIRST + 2));
-    refused(&hob, "/dan/cgi/who", "that is not the account's own, or one on the way");
-    refused(&hob, "/eve/cgi/who", "others than the account may write to it, or to one on the way");
+    refused(
+        &hob,
+        "/dan/cgi/who",
+        "that is not the account's own, or one on the way",
+    );
+    refused(
+        &hob,
+        "/eve/cgi/who",
+        "others than the account may write to it, or to one on the way",
+    );
     assert_eq!(who(&hob, "/fay/cgi/who").text(), is("fay", FIRST + 5));
     assert_eq!(machine.place.counter("account_refused"), 4);
     hob.stop();
@@ -174,7 +201,11 @@ fn accounts_outside_of_their_range_and_accounts_that_are_none_run_nothing() {
         return;
     };
     machine.set_accounts(&["ann", "", "cid"]);
-    for (name, id, gid) in [("low", 999, 30_000), ("wheel", 30_500, 10), ("toor", 0, 30_000)] {
+    for (name, id, gid) in [
+        ("low", 999, 30_000),
+        ("wheel", 30_500, 10),
+        ("toor", 0, 30_000),
+    ] {
         let home = machine.path(name, "");
         machine.add_account(&format!("{name}:x:{id}:{gid}::{}:/bin/sh", home.display()));
         machine.folder(name, "cgi");
@@ -182,16 +213,31 @@ fn accounts_outside_of_their_range_and_accounts_that_are_none_run_nothing() {
     }
     let hob = machine.serve(&format!("{TOP}{CGI}"));
     assert_eq!(who(&hob, "/ann/cgi/who").text(), is("ann", FIRST));
-    refused(&hob, "/bob/cgi/who", "find the account that its folder is named after");
+    refused(
+        &hob,
+        "/bob/cgi/who",
+        "find the account that its folder is named after",
+    );
     for name in ["low", "wheel", "toor"] {
-        refused(&hob, &format!("/{name}/cgi/who"), "outside of `uids` and `gids`");
+        refused(
+            &hob,
+            &format!("/{name}/cgi/who"),
+            "outside of `uids` and `gids`",
+        );
     }
     // Removed while the server runs, and made anew.
     machine.set_accounts(&["ann", "bob", ""]);
-    refused(&hob, "/cid/cgi/who", "find the account that its folder is named after");
+    refused(
+        &hob,
+        "/cid/cgi/who",
+        "find the account that its folder is named after",
+    );
     assert_eq!(who(&hob, "/bob/cgi/who").text(), is("bob", FIRST + 1));
     hob.stop();
-    let wide = CGI.replace("user = \"{user}\"", "user = \"{user}\", uids = { max = 30001 }");
+    let wide = CGI.replace(
+        "user = \"{user}\"",
+        "user = \"{user}\", uids = { max = 30001 }",
+    );
     let hob = machine.serve(&format!("{TOP}{wide}"));
     assert_eq!(who(&hob, "/bob/cgi/who").text(), is("bob", FIRST + 1));
     machine.set_accounts(&["ann", "bob", "cid"]);
@@ -235,7 +281,10 @@ fn explain_tells_folder_and_account() {
     };
     let told = explain("http://localhost/ann/cgi/who");
     let cgi = machine.path("ann", "cgi");
-    assert!(told.contains(&format!("`dir` is {} here", cgi.display())), "{told}");
+    assert!(
+        told.contains(&format!("`dir` is {} here", cgi.display())),
+        "{told}"
+    );
     assert!(told.contains("`user` is ann here"), "{told}");
     assert!(told.contains(&format!("{}/who", cgi.display())), "{told}");
     let told = explain("http://localhost/bob/cgi/who");

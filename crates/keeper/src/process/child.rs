@@ -411,7 +411,14 @@ unsafe fn execute_checked(way: &AccountWay, plan: &ChildPlan, uid: u32) -> Resul
     let (folder, no_link) = (libc::O_DIRECTORY as usize, libc::O_NOFOLLOW as usize);
     // SAFETY: all names end in NUL and are kept by the slot, or copied by the fork.
     unsafe {
-        let fixed = [libc::AT_FDCWD as usize, way.fixed.as_ptr() as usize, by_name | folder, 0, 0, 0];
+        let fixed = [
+            libc::AT_FDCWD as usize,
+            way.fixed.as_ptr() as usize,
+            by_name | folder,
+            0,
+            0,
+            0,
+        ];
         let mut at = step(Step::ChangeFolder, libc::SYS_openat, fixed)?;
         let mut left = way.count;
         for name in way.names.split_inclusive(|byte| *byte == 0) {

@@ -11,7 +11,8 @@ use crate::privileges::{self, UserIdentity};
 use crate::wire::{wire_enum, wire_struct};
 use hob_config::route::template::{CapturedName, CapturedPath};
 use hob_config::{
-    AccountRule, Argument, Cgroup, CommandLine, HostSource, IoClass, Namespace, ProgramConfig, Rlimits, Sandbox,
+    AccountRule, Argument, Cgroup, CommandLine, HostSource, IoClass, Namespace, ProgramConfig,
+    Rlimits, Sandbox,
 };
 
 const VERSION: u8 = 5;

@@ -116,7 +116,12 @@ impl AccountWay {
 
 /// Fills in the addresses: path, folder, arguments, null, variables (`own` first), null. False when
 /// the strings are not what the layout says.
-pub(super) fn point(pointers: &mut Vec<*const u8>, strings: &[u8], layout: StringsLayout, own: &[u8]) -> bool {
+pub(super) fn point(
+    pointers: &mut Vec<*const u8>,
+    strings: &[u8],
+    layout: StringsLayout,
+    own: &[u8],
+) -> bool {
     pointers.clear();
     let first_variable = 2 + layout.argument_count;
     pointers.reserve(first_variable + layout.variable_count + 2);

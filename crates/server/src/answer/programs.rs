@@ -224,7 +224,7 @@ impl ProgramDispatch {
         }
         let route = enter(&self.request, site, index);
         let before = std::mem::replace(&mut self.route, index);
-        let admission = self.admission(site, before);
+        let admission = self.admission(site, before, path);
         if let Admission::No(refusal) = admission {
             return Ok(Answered::Ready(refusal));
         }
@@ -241,10 +241,11 @@ impl ProgramDispatch {
     }
 
     /// Whether the client may have what the route answers that is asked now, after another one.
-    fn admission(&self, site: &ServedSite, before: u32) -> Admission {
+    fn admission(&self, site: &ServedSite, before: u32, path: &[u8]) -> Admission {
         let before = site.routes.get(before as usize);
         let at = (self.site, self.route);
-        self.desk.admission(&self.sites, at, &self.request, before)
+        let asked = (&self.request, path);
+        self.desk.admission(&self.sites, at, asked, before)
     }
 
     /// What the route gives that is asked now, once the client is let in.
@@ -296,7 +297,7 @@ impl ProgramDispatch {
                 let before = site.routes.get(before as usize);
                 self.desk.admission_by_rate(route, &self.request, before)
             }
-            false => self.admission(site, before),
+            false => self.admission(site, before, path),
         };
         Ok(self.ask(admission, (path, below)))
     }

@@ -28,6 +28,7 @@ use crate::route::pattern::Mismatch;
 use crate::route::target;
 use crate::route::template::{Rewrite as RewriteTemplate, TemplateValues, without_port};
 use crate::serve::ServerState;
+use crate::serve::captured::CapturedRequest;
 use crate::serve::dress::{dress, own_page};
 use crate::serve::sites::NO_SITE;
 use crate::serve::sites::{self, Sites};
@@ -127,6 +128,17 @@ pub(crate) struct OnExplained<'a> {
     pub(crate) path: &'a [u8],
     /// Where it leaves the route's fixed folder.
     pub(crate) below: usize,
+}
+
+impl OnExplained<'_> {
+    /// What its captures make paths of.
+    pub(crate) fn captured(&self) -> CapturedRequest<'_> {
+        CapturedRequest {
+            pattern: &self.route.pattern,
+            matched: self.matched,
+            host: self.way.request.head().host(),
+        }
+    }
 }
 
 impl ExplainContext<'_> {
@@ -273,7 +285,7 @@ impl ExplainContext<'_> {
             self.request.record_mut().reason = Some("the route is internal");
             return plain::error(404);
         }
-        if let Some(answer) = self.before_handler(route, told) {
+        if let Some(answer) = self.before_handler(route, path, told) {
             return answer;
         }
         told.body_bytes_max = Some(route.body_bytes_max);
@@ -381,10 +393,11 @@ impl ExplainContext<'_> {
     fn before_handler(
         &self,
         route: &sites::ServedRoute,
+        path: &[u8],
         told: &mut Explanation,
     ) -> Option<Response> {
         let answer = self.preflight(route, told);
-        answer.or_else(|| self.refuse_client(route, told))
+        answer.or_else(|| self.refuse_client((route, path), told))
     }
 
     fn handle(

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use super::OnExplained;
 use super::answer::Setting;
 use crate::route::template::PathTemplate;
 use crate::serve::captured::CapturedRequest;
@@ -146,14 +145,9 @@ impl Explanation {
     /// told.
     pub(crate) fn captured_name(
         &mut self,
-        on: &OnExplained<'_>,
+        asked: CapturedRequest<'_>,
         template: &PathTemplate,
     ) -> Option<Vec<u8>> {
-        let asked = CapturedRequest {
-            pattern: &on.route.pattern,
-            matched: on.matched,
-            host: on.way.request.head().host(),
-        };
         let name = asked.name(template).ok();
         if name.is_none() {
             self.note(

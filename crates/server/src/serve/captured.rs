@@ -171,7 +171,10 @@ impl<T> Captured<T> {
     /// All that is open, the names in no order.
     pub fn all(&self) -> Vec<Arc<T>> {
         let open = self.open.lock();
-        open.known.values().map(|one| Arc::clone(&one.open)).collect()
+        open.known
+            .values()
+            .map(|one| Arc::clone(&one.open))
+            .collect()
     }
 
     /// How many are open.

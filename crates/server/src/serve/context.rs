@@ -28,6 +28,7 @@ use crate::handle::warm::{HostLinks, WarmHost};
 use crate::inside::AnswersInside;
 use crate::otlp::Tracer;
 use crate::serve::ServerState;
+use crate::serve::captured::CapturedRequest;
 use crate::serve::sites::{ServedRoute, ServedSite, Sites};
 
 /// What one thread answers with.
@@ -111,6 +112,17 @@ pub(crate) struct OnRoute<'a> {
     pub(crate) below: usize,
     /// A page asks, and not the client.
     pub(crate) call: Option<&'a Rc<ProgramCall>>,
+}
+
+impl OnRoute<'_> {
+    /// What its captures make paths of.
+    pub(crate) fn captured(&self) -> CapturedRequest<'_> {
+        CapturedRequest {
+            pattern: &self.route.pattern,
+            matched: self.matched,
+            host: self.request.head().host(),
+        }
+    }
 }
 
 impl Answers {

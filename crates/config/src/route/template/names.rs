@@ -163,7 +163,10 @@ impl CapturedName {
             return wrong(open, TemplateFault::Brace);
         }
         if let Some(second) = after.find(['{', '}']) {
-            return wrong(text.len() - after.len() + second, TemplateFault::SecondInName);
+            return wrong(
+                text.len() - after.len() + second,
+                TemplateFault::SecondInName,
+            );
         }
         Ok(CapturedName {
             before: text[..open].to_owned(),
@@ -225,7 +228,9 @@ impl PathTemplate {
     pub fn value_of<'p>(&self, capture: &str, whole: &'p Path) -> Option<&'p [u8]> {
         let (values, _) = self.path.read(whole.as_os_str().as_bytes())?;
         let mut values = self.path.captures().zip(values);
-        values.find(|(known, _)| *known == capture).map(|(_, value)| value)
+        values
+            .find(|(known, _)| *known == capture)
+            .map(|(_, value)| value)
     }
 
     /// The whole path, from what [`PathTemplate::expand`] gave.
@@ -248,7 +253,10 @@ impl fmt::Display for PathTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fixed = self.path.fixed.display().to_string();
         f.write_str(fixed.trim_end_matches('/'))?;
-        self.path.names.iter().try_for_each(|name| write!(f, "/{name}"))
+        self.path
+            .names
+            .iter()
+            .try_for_each(|name| write!(f, "/{name}"))
     }
 }
 

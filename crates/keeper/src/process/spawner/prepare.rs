@@ -12,9 +12,9 @@ use rustix::process::{Resource, geteuid, getpriority_process, getrlimit, setprio
 use super::asked::{HostSourceFiles, PolicyCommandLine};
 use super::cgroup::ProgramCgroup;
 use super::starts;
-use crate::process::recipe::{ChildCredentials, Recipe};
 use crate::process::kernel::{self, right};
 use crate::process::policy::Rules;
+use crate::process::recipe::{ChildCredentials, Recipe};
 use hob_config::program::is_of_parameter;
 use hob_config::route::template::CapturedPath;
 use hob_config::{AccountRule, IoClass, Namespace, Rlimits, Sandbox};
@@ -186,7 +186,10 @@ impl PreparedProgram {
 
     /// Whether this is below a folder that captures give.
     fn is_captured(&self, path: &[u8], itself: Itself) -> bool {
-        let found = self.captured.as_ref().and_then(|captured| captured.read(path));
+        let found = self
+            .captured
+            .as_ref()
+            .and_then(|captured| captured.read(path));
         found.is_some_and(|(_, rest)| is_below(rest, &[PathBuf::new()], itself))
     }
 }

@@ -14,6 +14,7 @@ use super::asked::{self, Allowed};
 use super::cgroup::ProcessCgroup;
 use super::prepare::PreparedProgram;
 use super::running::{RunningProgramId, RunningPrograms};
+use crate::privileges;
 use crate::process::bare;
 use crate::process::child::ChildSlot;
 use crate::process::message::{START_HEAD_BYTES, StartHead, Step};
@@ -21,7 +22,6 @@ use crate::process::packet::Descriptors;
 use crate::process::recipe::{
     AccountStart, AccountWay, ChildCredentials, Particulars, Recipe, StringsLayout,
 };
-use crate::privileges;
 
 /// Why a program was not started.
 #[derive(Debug)]
@@ -184,7 +184,9 @@ fn check<'p>(
     let account = match (&prepared.account, &allowed) {
         (None, _) => None,
         (Some(_), Allowed::File(file)) => Some(account(prepared, (path, folder), file)?),
-        (Some(_), Allowed::Line | Allowed::Host(_)) => return Err((Step::Account, libc::ENOENT).into()),
+        (Some(_), Allowed::Line | Allowed::Host(_)) => {
+            return Err((Step::Account, libc::ENOENT).into());
+        }
     };
     Ok(Checked {
         recipe: Rc::clone(&prepared.recipe),
@@ -211,7 +213,10 @@ fn account(
     let (Some(rule), Some(captured)) = (&prepared.account, &prepared.captured) else {
         return Err((Step::Account, libc::ENOENT).into());
     };
-    let of = file.iter().rposition(|byte| *byte == b'/').map(|at| &file[..at]);
+    let of = file
+        .iter()
+        .rposition(|byte| *byte == b'/')
+        .map(|at| &file[..at]);
     if of != Some(folder) {
         return Err(refused(Step::Folder, libc::EACCES, folder));
     }
@@ -220,7 +225,9 @@ fn account(
     let value = values.find(|(capture, _)| rule.name.capture.as_deref() == Some(*capture));
     let (_, value) = value.ok_or((Step::Account, libc::ENOENT))?;
     let name = rule.name.filled(value);
-    let known = std::str::from_utf8(&name).ok().and_then(privileges::account);
+    let known = std::str::from_utf8(&name)
+        .ok()
+        .and_then(privileges::account);
     let identity = known.ok_or_else(|| refused(Step::Account, libc::ENOENT, &name))?;
     let is_within = |id: u32, (min, max): (u32, u32)| id != 0 && (min..=max).contains(&id);
     if !is_within(identity.uid, rule.uids) || !is_within(identity.gid, rule.gids) {

@@ -111,7 +111,10 @@ fn runs(
             let template = captured.bind(on.pattern);
             let template = template.map_err(|fault| TemplateError { at: 0, fault }.to_string())?;
             let Some(fixed) = on.root.clone() else {
-                return Err(format!("the folder {} is not open", captured.fixed.display()));
+                return Err(format!(
+                    "the folder {} is not open",
+                    captured.fixed.display()
+                ));
             };
             Runs::Captured(Arc::new(CapturedPrograms {
                 pool: shared.pool.for_lane(fixed.lane()),

@@ -19,7 +19,7 @@ use crate::handle::files::captured::{Opened, open, refuse_root};
 use crate::handle::files::find::pool_is_full;
 use crate::handle::files::open::{May, Root};
 use crate::handle::plain;
-use crate::serve::captured::{Captured, CapturedRequest, NameLookup};
+use crate::serve::captured::{Captured, NameLookup};
 use crate::serve::context::OnRoute;
 
 /// Folders of programs, one for each account or host.
@@ -47,12 +47,7 @@ impl CapturedPrograms {
         if let Some(refusal) = begin(&ask) {
             return Answered::Ready(refusal);
         }
-        let asked = CapturedRequest {
-            pattern: &on.route.pattern,
-            matched: on.matched,
-            host: on.request.head().host(),
-        };
-        let Ok(name) = asked.name(&self.folders.template) else {
+        let Ok(name) = on.captured().name(&self.folders.template) else {
             return Answered::Ready(plain::error(404));
         };
         let (now_ms, recheck_ms) = (ask.now_ms, ask.shared.recheck_ms());
@@ -124,7 +119,9 @@ impl CapturedPrograms {
             return Opened::Open(folder, 0);
         }
         // A program that a link leads to is somebody else's, perhaps.
-        open(&self.folders, name, now_ms, Symlinks::Refuse, |root| self.folder(root))
+        open(&self.folders, name, now_ms, Symlinks::Refuse, |root| {
+            self.folder(root)
+        })
     }
 
     /// Whose folder it is.
@@ -155,7 +152,7 @@ impl CapturedPrograms {
         told: &mut Explanation,
     ) -> Result<ProgramJob, Box<Response>> {
         let missing = || Box::new(plain::error(404));
-        let name = told.captured_name(on, &self.folders.template);
+        let name = told.captured_name(on.captured(), &self.folders.template);
         let name = name.ok_or_else(missing)?;
         let dir = self.folders.template.whole(&name);
         let shown = dir.display();

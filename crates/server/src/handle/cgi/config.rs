@@ -461,7 +461,11 @@ pub(crate) fn refuse_captures(
     faults: &mut Faults<'_>,
 ) {
     for key in keys {
-        if section.has(key) && section.optional_path(key).is_some_and(|path| has_captures(path)) {
+        if section.has(key)
+            && section
+                .optional_path(key)
+                .is_some_and(|path| has_captures(path))
+        {
             faults
                 .error(section.spot(key), format!("`{key}` has no captures here"))
                 .hint(hint);

@@ -36,11 +36,7 @@ impl ExplainsRoute for Cgi {
 
 impl Cgi {
     /// Tells what would run, or why nothing would.
-    fn tell_job(
-        &self,
-        job: Result<ProgramJob, Box<Response>>,
-        told: &mut Explanation,
-    ) -> Response {
+    fn tell_job(&self, job: Result<ProgramJob, Box<Response>>, told: &mut Explanation) -> Response {
         match job {
             Err(response) => *response,
             Ok(job) => {

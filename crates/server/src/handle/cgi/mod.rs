@@ -14,9 +14,9 @@
 pub mod answer;
 pub mod arguments;
 pub mod build;
+pub mod captured;
 pub mod command;
 pub mod config;
-pub mod captured;
 mod explain;
 mod fail;
 pub mod find;

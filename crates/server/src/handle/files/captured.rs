@@ -14,7 +14,7 @@ use crate::handle::files::open::Root;
 use crate::handle::plain;
 use crate::handle::script::fail::note;
 use crate::serve::ServerState;
-use crate::serve::captured::{Captured, CapturedRequest, NameLookup};
+use crate::serve::captured::{Captured, NameLookup};
 use crate::serve::context::OnRoute;
 use hob_keeper::process::is_lack;
 
@@ -37,12 +37,7 @@ impl Files {
         captured: &Arc<Captured<Files>>,
         on: &OnRoute<'_>,
     ) -> Answered {
-        let asked = CapturedRequest {
-            pattern: &on.route.pattern,
-            matched: on.matched,
-            host: on.request.head().host(),
-        };
-        let Ok(name) = asked.name(&captured.template) else {
+        let Ok(name) = on.captured().name(&captured.template) else {
             return Answered::Ready(self.no_root());
         };
         let (desk, now_ms) = (on.desk, on.desk.now_ms.get());
@@ -54,7 +49,9 @@ impl Files {
         }
         let (files, shared) = (Arc::clone(self), Arc::clone(&desk.shared));
         let (wanted, roots) = (name.clone(), Arc::clone(captured));
-        let opening = self.pool.run(move || files.open_root(&roots, &wanted, &shared, now_ms));
+        let opening = self
+            .pool
+            .run(move || files.open_root(&roots, &wanted, &shared, now_ms));
         let (files, request) = (Arc::clone(self), on.request.clone());
         let (counters, roots) = (Arc::clone(&desk.counters), Arc::clone(captured));
         let opening = async move {

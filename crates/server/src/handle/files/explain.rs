@@ -31,7 +31,7 @@ impl Files {
         on: &OnExplained<'_>,
         told: &mut Explanation,
     ) -> Response {
-        let Some(name) = told.captured_name(on, &captured.template) else {
+        let Some(name) = told.captured_name(on.captured(), &captured.template) else {
             return self.no_root();
         };
         let root = captured.template.whole(&name);

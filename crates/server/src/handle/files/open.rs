@@ -233,9 +233,7 @@ impl RootPlace {
         let mode = Mode::empty();
         match self {
             RootPlace::Path if resolve.is_empty() => rustix::fs::open(path, flags, mode),
-            RootPlace::Path => {
-                rustix::fs::openat2(rustix::fs::CWD, path, flags, mode, resolve)
-            }
+            RootPlace::Path => rustix::fs::openat2(rustix::fs::CWD, path, flags, mode, resolve),
             RootPlace::Below {
                 fixed,
                 name,
