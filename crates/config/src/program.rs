@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use super::build::{account, account_spot};
 use super::fault::{Faults, Spot};
+use super::key::SchemaTable;
 use super::route::template::{CapturedName, CapturedPath, HOST};
-use super::schema::PROGRAM;
+use super::schema::{GIDS, PROGRAM, UIDS};
 use super::tree::{Argument, ConfigValue, Section};
 
 /// One program of a route, with everything its start needs that no request decides.
@@ -319,7 +320,8 @@ pub fn check_program(section: &Section, faults: &mut Faults<'_>) {
 fn check_accounts(section: &Section, faults: &mut Faults<'_>) {
     check_account_name(section, faults);
     for key in ["uids", "gids"] {
-        if let Some(range) = section.section(key)
+        let range = section.table().key(key).and_then(|_| section.section(key));
+        if let Some(range) = range
             && range.number::<u32>("min") > range.number("max")
         {
             let message = format!("`{key}` ends before it begins");
@@ -423,9 +425,8 @@ impl<'a> Programs<'a> {
         if { captured }.any(|known| known == capture) || capture == HOST {
             return;
         }
-        let from = if own.has("user") { own } else { self.root };
-        let section = from.section("program").filter(|_| !own.has("user"));
-        let spot = section.unwrap_or(own).spot("user");
+        let general = self.root.section("program").filter(|_| !own.has("user"));
+        let spot = general.unwrap_or(own).spot("user");
         let message = format!("`user` has `{{{capture}}}`, and no folder of programs here has it");
         faults
             .error(spot, message)
@@ -492,9 +493,7 @@ pub fn build_program(root: &Section, own: &Section, faults: &Faults<'_>) -> Prog
         _ => IoClass::Normal,
     };
     let user = text("user");
-    let account = user
-        .as_deref()
-        .and_then(|name| account_rule(general, own, name));
+    let account = user.as_deref().and_then(|name| account_rule(own, name));
     ProgramConfig {
         user: user.filter(|_| account.is_none()),
         account,
@@ -585,20 +584,19 @@ impl<'a> LayeredSection<'a> {
 }
 
 /// What a `user` with a capture means.
-fn account_rule(general: &Section, own: &Section, name: &str) -> Option<AccountRule> {
+fn account_rule(own: &Section, name: &str) -> Option<AccountRule> {
     let name = CapturedName::parse(name).ok()?;
     name.capture.as_ref()?;
-    let range = |key: &str| {
-        let inner = LayeredSection::of(general, own, key);
-        (
-            inner.from("min").number("min"),
-            inner.from("max").number("max"),
-        )
+    let range = |key: &str, table: &'static SchemaTable| {
+        let none = Section::new(table, own.header);
+        let given = own.table().key(key).and_then(|_| own.section(key));
+        let given = given.unwrap_or(&none);
+        (given.number("min"), given.number("max"))
     };
     Some(AccountRule {
         name,
-        uids: range("uids"),
-        gids: range("gids"),
+        uids: range("uids", &UIDS),
+        gids: range("gids", &GIDS),
     })
 }
 

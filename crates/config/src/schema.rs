@@ -42,7 +42,7 @@ pub use inside::{ACTIVITY, HISTORY};
 pub use logs::{FACILITIES, LOG, SEVERITIES, SYSLOG};
 pub use metrics::{METRICS, OTLP};
 pub use names::NAMES;
-pub use programs::{CGROUP, PROGRAM, RLIMITS, SANDBOX};
+pub use programs::{CGROUP, GIDS, PROGRAM, RLIMITS, SANDBOX, UIDS};
 pub use shared::{SNIPPETS, defaults};
 pub use site::{SITE_ANSWERS, SITE_KEYS, routes, site, site_answers};
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};

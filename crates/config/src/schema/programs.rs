@@ -25,8 +25,6 @@ pub static PROGRAM: SchemaTable = SchemaTable {
         SchemaKey::new("group", Text, Nothing("the groups of `user`"))
             .says("Group the program runs as, instead of the main group of `user`.")
             .example("\"www-data\""),
-        SchemaKey::new("uids", ValueType::Table(&UIDS), Nothing("")),
-        SchemaKey::new("gids", ValueType::Table(&GIDS), Nothing("")),
         SchemaKey::new("env", Map(&VARIABLE_TO_TEXT), Nothing("none"))
             .says(
                 "Variables of the program's environment, besides `PATH` and those a request has. \
@@ -76,10 +74,10 @@ const ID: ValueType = Integer {
     max: u32::MAX as i64 - 1,
 };
 
-/// `[program.uids]`
-static UIDS: SchemaTable = SchemaTable {
+/// `[site.route.cgi.uids]`
+pub static UIDS: SchemaTable = SchemaTable {
     name: "uids",
-    header: "`[program.uids]`",
+    header: "`[site.route.cgi.uids]`",
     text: "Accounts that a `user` with a capture may mean, by their numbers. Nobody else's program \
            runs.",
     base: None,
@@ -93,10 +91,10 @@ static UIDS: SchemaTable = SchemaTable {
     ],
 };
 
-/// `[program.gids]`
-static GIDS: SchemaTable = SchemaTable {
+/// `[site.route.cgi.gids]`
+pub static GIDS: SchemaTable = SchemaTable {
     name: "gids",
-    header: "`[program.gids]`",
+    header: "`[site.route.cgi.gids]`",
     text: "The same for the main group of such an account.",
     base: None,
     keys: &[

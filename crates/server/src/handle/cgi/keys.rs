@@ -4,9 +4,9 @@ use crate::handle::config::key::Preset::Nothing;
 use crate::handle::config::key::ValueType::{
     Arguments, Integer, Map, Path, Size, Text, Texts, Word,
 };
-use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable};
+use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable, ValueType};
 use crate::handle::config::schema::{
-    KIB, MIB, PROGRAM, TIME_OR_NONE, TIME_SOME, TIME_TO_MINUTE, secs,
+    GIDS, KIB, MIB, PROGRAM, TIME_OR_NONE, TIME_SOME, TIME_TO_MINUTE, UIDS, secs,
 };
 use crate::handle::script::keys::{DEV, PASS_AUTHORIZATION};
 
@@ -19,6 +19,8 @@ pub(crate) static CGI: SchemaTable = SchemaTable {
            nothing else is said here.",
     base: Some(&PROGRAM),
     keys: &[
+        SchemaKey::new("uids", ValueType::Table(&UIDS), Nothing("")),
+        SchemaKey::new("gids", ValueType::Table(&GIDS), Nothing("")),
         SchemaKey::new(
             "dir",
             Path,
