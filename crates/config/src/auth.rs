@@ -245,11 +245,11 @@ pub(crate) fn check_auth<H: Handlers>(
         let hint = "`hob password FILE NAME` makes it; write the file's own path";
         if let Some(captured) = &files.captured {
             looked.root(&captured.fixed, *htpasswd, faults);
-        } else if !files.htpasswd.as_os_str().is_empty() {
-            // One that is not named is told already.
+        } else if !files.htpasswd.as_os_str().is_empty() && !has_captures(&files.htpasswd) {
+            // One that is not named, or wrongly, is told already.
             looked.file(&files.htpasswd, *htpasswd, hint, faults);
         }
-        if let Some(file) = &files.groups {
+        if let Some(file) = files.groups.as_ref().filter(|file| !has_captures(file)) {
             looked.file(file, *groups, "write the file's own path", faults);
         }
     }

@@ -18,6 +18,21 @@ pub fn plain_root(site: &Section) -> Option<&PathBuf> {
         .filter(|root| !has_captures(root))
 }
 
+/// Tells of captures in paths that are the same for all requests.
+pub fn refuse_captures(section: &Section, keys: &[&str], hint: &str, faults: &mut Faults<'_>) {
+    for key in keys {
+        if section.has(key)
+            && section
+                .optional_path(key)
+                .is_some_and(|path| has_captures(path))
+        {
+            faults
+                .error(section.spot(key), format!("`{key}` has no captures here"))
+                .hint(hint);
+        }
+    }
+}
+
 /// Reads a path that may have captures, on a route with this pattern; `None` where it has none, or
 /// what is wrong with it was told.
 pub fn read_captured(

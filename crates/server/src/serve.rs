@@ -1,5 +1,6 @@
 //! What all threads of a server share, and what outlives a reload.
 
+pub(crate) mod accounts;
 pub mod address_form;
 pub mod bans;
 mod building;

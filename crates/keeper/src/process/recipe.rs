@@ -153,20 +153,20 @@ mod tests {
 
     #[test]
     fn way_leads_straight_down() {
-        let to = |file: &str| AccountWay::to(Path::new("/home"), file.as_bytes(), true);
-        let way = to("/home/ann/cgi/a").unwrap();
+        let to = |file: &str| AccountWay::to(Path::new("/people"), file.as_bytes(), true);
+        let way = to("/people/ann/cgi/a").unwrap();
         assert_eq!(
             (&*way.fixed, &*way.names, way.count),
-            (b"/home\0".as_slice(), b"ann\0cgi\0a\0".as_slice(), 3)
+            (b"/people\0".as_slice(), b"ann\0cgi\0a\0".as_slice(), 3)
         );
         for file in [
-            "/home",
-            "/home/",
-            "/homes/ann/a",
-            "/home/ann//a",
-            "/home/ann/./a",
-            "/home/ann/../a",
-            "/home/ann/a/",
+            "/people",
+            "/people/",
+            "/peoples/ann/a",
+            "/people/ann//a",
+            "/people/ann/./a",
+            "/people/ann/../a",
+            "/people/ann/a/",
             "/srv/ann/a",
         ] {
             assert_eq!(to(file), None, "{file}");

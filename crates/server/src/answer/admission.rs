@@ -13,6 +13,7 @@ use hob_trace::{Fault, RefusedBy};
 
 use super::{HandlerContext, note_fault};
 use crate::handle::plain;
+use crate::serve::accounts::open_accounts;
 use crate::serve::captured::{CapturedRequest, NameLookup};
 use crate::serve::fleet::now_ms;
 use crate::serve::sites::{ServedRoute, Sites};
@@ -276,7 +277,7 @@ impl HandlerContext {
         Admission::Later(Box::pin(async move {
             let pool = desk.shared.pool.for_lane(files.fixed.lane());
             let opened = Arc::clone(&auth);
-            let Ok(job) = pool.run(move || opened.open(&files, &name, now_ms)) else {
+            let Ok(job) = pool.run(move || open_accounts(&opened, &files, &name, now_ms)) else {
                 desk.counters.disk_refused.add(1);
                 return Some(plain::busy());
             };

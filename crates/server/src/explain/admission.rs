@@ -7,6 +7,7 @@ use hob_http::Response;
 use super::follow::ExplainContext;
 use super::told::Explanation;
 use crate::handle::plain;
+use crate::serve::accounts::open_accounts;
 use crate::serve::captured::CapturedRequest;
 use crate::serve::sites;
 use crate::step::access::AccessRefusal;
@@ -132,7 +133,7 @@ impl ExplainContext<'_> {
         };
         let name = told.captured_name(asked, &files.template)?;
         let file = files.template.whole(&name);
-        let opened = auth.open(files, &name, 0).ok()?;
+        let opened = open_accounts(auth, files, &name, 0).ok()?;
         told.note(match &opened {
             Some(_) => format!("`htpasswd` is {} here", file.display()),
             None => format!(

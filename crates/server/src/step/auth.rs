@@ -24,7 +24,7 @@ use hob_config::{AccountFiles, AccountSource, AuthSettings, ForwardRoute, SignIn
 use hob_trace::Mutex;
 
 use self::accounts::{Accounts, AuthAccount};
-use self::captured::{BelowFixed, CapturedAuth};
+use self::captured::{AccountPlace, CapturedAuth};
 use self::signed_urls::LinkKeys;
 use self::tokens::TokenSource;
 
@@ -33,7 +33,7 @@ pub const WRONG: &str = "require: the name or the password is wrong";
 /// Why somebody who is may not.
 pub const NOT_NAMED: &str = "require: the account is not among `users`, and in none of `groups`";
 /// Largest file of accounts or of groups, in bytes.
-const FILE_BYTES_MAX: u64 = 16 << 20;
+pub(crate) const FILE_BYTES_MAX: u64 = 16 << 20;
 /// Files are looked at again after so long.
 const LOOK_MS: u64 = 1000;
 /// So many passwords are remembered.
@@ -92,7 +92,7 @@ pub struct AuthSource {
     pub realm: String,
     files: AccountFiles,
     /// Where `htpasswd` is, where that is not its own path.
-    place: Option<BelowFixed>,
+    place: Option<Box<dyn AccountPlace>>,
     state: Mutex<AuthState>,
     times: LookTimes,
     /// Of the hashes of what is remembered.
@@ -115,7 +115,7 @@ struct AuthState {
 type FileVersions = [Option<FileVersion>; 2];
 
 /// What tells one state of a file from another: its inode, size, and times of change.
-type FileVersion = (u64, u64, i64, i64);
+pub(crate) type FileVersion = (u64, u64, i64, i64);
 
 /// When files were looked at last, in milliseconds of loop time.
 struct LookTimes(AtomicU64);
@@ -177,10 +177,10 @@ impl AuthSource {
 
     /// The same by what it is called and what browsers show, with the reason why they cannot be
     /// read in the place of accounts. Waits for a disk.
-    fn new(
+    pub(crate) fn new(
         (name, realm): (String, String),
         files: AccountFiles,
-        place: Option<BelowFixed>,
+        place: Option<Box<dyn AccountPlace>>,
         now_ms: u64,
     ) -> Result<AuthSource, String> {
         let mut key = [0; 32];
@@ -382,7 +382,7 @@ fn version(path: &Path) -> Option<FileVersion> {
     std::fs::metadata(path).ok().map(|found| version_of(&found))
 }
 
-fn version_of(found: &std::fs::Metadata) -> FileVersion {
+pub(crate) fn version_of(found: &std::fs::Metadata) -> FileVersion {
     let ns = |seconds: i64, ns: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(ns);
     let changed = ns(found.ctime(), found.ctime_nsec());
     let modified = ns(found.mtime(), found.mtime_nsec());

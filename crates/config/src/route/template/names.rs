@@ -317,10 +317,13 @@ mod tests {
     fn captures_become_names() {
         let by_user = |asked: &str| {
             let asked = asked.as_bytes();
-            expanded("/home/{user}/public_html", "/{user}/*", asked, b"")
+            expanded("/people/{user}/public_html", "/{user}/*", asked, b"")
         };
-        assert_eq!(by_user("/ann/x"), Some("/home/ann/public_html".to_owned()));
-        assert_eq!(by_user("/a b/"), Some("/home/a b/public_html".to_owned()));
+        assert_eq!(
+            by_user("/ann/x"),
+            Some("/people/ann/public_html".to_owned())
+        );
+        assert_eq!(by_user("/a b/"), Some("/people/a b/public_html".to_owned()));
         let got = expanded("/srv/w-{b}.d/{a}", "/{a}/{b}", b"/x/y", b"");
         assert_eq!(got, Some("/srv/w-y.d/x".to_owned()));
     }
@@ -338,7 +341,7 @@ mod tests {
             b"/\x7f/x",
             &long,
         ] {
-            let got = expanded("/home/{user}/w", "/{user}/*", asked, b"");
+            let got = expanded("/people/{user}/w", "/{user}/*", asked, b"");
             assert_eq!(got, None, "{}", asked.escape_ascii());
         }
     }
@@ -366,31 +369,31 @@ mod tests {
 
     #[test]
     fn paths_are_read_back() {
-        let captured = CapturedPath::parse(Path::new("/home/w-{user}/cgi")).unwrap();
+        let captured = CapturedPath::parse(Path::new("/people/w-{user}/cgi")).unwrap();
         let captured = captured.unwrap();
-        assert_eq!(captured.fixed, Path::new("/home"));
+        assert_eq!(captured.fixed, Path::new("/people"));
         let read = |path: &'static str| captured.read(path.as_bytes());
         assert_eq!(
-            read("/home/w-ann/cgi"),
+            read("/people/w-ann/cgi"),
             Some((vec![b"ann".as_slice()], b"".as_slice()))
         );
         assert_eq!(
-            read("/home/w-ann/cgi/a/b"),
+            read("/people/w-ann/cgi/a/b"),
             Some((vec![b"ann".as_slice()], b"/a/b".as_slice()))
         );
         for path in [
-            "/home",
-            "/home/",
-            "/home/w-ann",
-            "/home/ann/cgi/a",
-            "/home/w-/cgi/a",
-            "/home/w-..\0/cgi",
-            "/home/w-ann/cgix/a",
-            "/home/x/../w-ann/cgi",
-            "/home//w-ann/cgi",
-            "/homew-ann/cgi",
+            "/people",
+            "/people/",
+            "/people/w-ann",
+            "/people/ann/cgi/a",
+            "/people/w-/cgi/a",
+            "/people/w-..\0/cgi",
+            "/people/w-ann/cgix/a",
+            "/people/x/../w-ann/cgi",
+            "/people//w-ann/cgi",
+            "/peoplew-ann/cgi",
             "/srv/w-ann/cgi",
-            "/home/w-.a/cgi",
+            "/people/w-.a/cgi",
         ] {
             assert_eq!(read(path), None, "{path}");
         }
@@ -399,7 +402,7 @@ mod tests {
     #[test]
     fn what_cannot_be_such_a_path_is_told() {
         let of = |path: &str| CapturedPath::parse(Path::new(path));
-        assert_eq!(of("/home/ann"), Ok(None));
+        assert_eq!(of("/people/ann"), Ok(None));
         for (path, at, fault) in [
             ("/a/{b", 3, TemplateFault::Brace),
             ("/a/b}", 4, TemplateFault::Brace),

@@ -79,12 +79,11 @@ pub(super) fn start(
     if owner.is_none() && geteuid().is_root() {
         return Err((Step::User, libc::EPERM).into());
     }
-    for descriptor in input.iter().chain([&output, &errors]) {
-        give(descriptor, owner)?;
-    }
-    if let Some(channel) = &channel {
-        give_channel(channel, owner)?;
-    }
+    give_all(
+        input.iter().chain([&output, &errors]),
+        channel.as_ref(),
+        owner,
+    )?;
     let own_input;
     let input = match (source, &input, &prepared.no_input) {
         (Some(_), Some(_), _) => return Err(wrong(Step::Descriptors)),
@@ -125,6 +124,18 @@ pub(super) fn start(
             Err((step, error.raw_os_error().unwrap_or(libc::EINVAL)).into())
         }
     }
+}
+
+/// Gives a program its streams and its channel.
+fn give_all<'d>(
+    streams: impl Iterator<Item = &'d OwnedFd>,
+    channel: Option<&OwnedFd>,
+    owner: Option<u32>,
+) -> Result<(), Refused> {
+    for descriptor in streams {
+        give(descriptor, owner)?;
+    }
+    channel.map_or(Ok(()), |channel| give_channel(channel, owner))
 }
 
 /// A place in the control group of the program, if it has one.

@@ -16,9 +16,10 @@ use crate::handle::script::stderr::StderrRateLimit;
 use crate::handle::script::used::{RouteScripts, Scripts};
 use crate::handle::warm::{self, RouteHosts};
 use crate::route::pattern::Pattern;
-use crate::route::template::TemplateError;
+use crate::route::template::{CapturedPath, TemplateError};
 use crate::serve::ServerState;
 use crate::serve::captured::Captured;
+use hob_config::AccountRule;
 use hob_keeper::process::{ProgramRef, Strings};
 
 /// Where a handler answers.
@@ -108,21 +109,8 @@ fn runs(
             interpreters,
             ..
         } => {
-            let template = captured.bind(on.pattern);
-            let template = template.map_err(|fault| TemplateError { at: 0, fault }.to_string())?;
-            let Some(fixed) = on.root.clone() else {
-                return Err(format!(
-                    "the folder {} is not open",
-                    captured.fixed.display()
-                ));
-            };
-            Runs::Captured(Arc::new(CapturedPrograms {
-                pool: shared.pool.for_lane(fixed.lane()),
-                folders: Captured::new(template, fixed, on.roots_max),
-                index: index.clone(),
-                interpreters: resolved(interpreters, path)?,
-                account: account.cloned(),
-            }))
+            let interpreters = resolved(interpreters, path)?;
+            captured_runs(captured, index, interpreters, (on, account), shared)?
         }
         CgiRuns::Script { file, interpreters } => {
             let file = file.as_os_str().as_bytes().to_vec();
@@ -156,6 +144,31 @@ fn runs(
             })
         }
     })
+}
+
+/// Programs in folders that captures give.
+fn captured_runs(
+    captured: &CapturedPath,
+    index: &[String],
+    interpreters: Vec<Interpreter>,
+    (on, account): (&On<'_>, Option<&AccountRule>),
+    shared: &ServerState,
+) -> Result<Runs, String> {
+    let template = captured.bind(on.pattern);
+    let template = template.map_err(|fault| TemplateError { at: 0, fault }.to_string())?;
+    let Some(fixed) = on.root.clone() else {
+        return Err(format!(
+            "the folder {} is not open",
+            captured.fixed.display()
+        ));
+    };
+    Ok(Runs::Captured(Arc::new(CapturedPrograms {
+        pool: shared.pool.for_lane(fixed.lane()),
+        folders: Captured::new(template, fixed, on.roots_max),
+        index: index.to_vec(),
+        interpreters,
+        account: account.cloned(),
+    })))
 }
 
 /// What its processes are forked from, when they are.

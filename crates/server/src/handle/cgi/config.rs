@@ -10,7 +10,7 @@ use super::preflight;
 use crate::handle::cgi;
 use crate::handle::cgi::keys::CGI;
 use crate::handle::config::build_site::OnSection;
-use crate::handle::config::captured::{plain_root, read_captured};
+use crate::handle::config::captured::{plain_root, read_captured, refuse_captures};
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
@@ -226,12 +226,17 @@ pub(in crate::handle) fn on_disk(
             ..
         } => {
             let fixed = captured.as_ref().map_or(dir, |captured| &captured.fixed);
-            looked.folder(fixed, spots.dir, faults);
+            // Captures that are wrong are told already.
+            if !has_captures(fixed) {
+                looked.folder(fixed, spots.dir, faults);
+            }
             interpreters
         }
         CgiRuns::Script { file, interpreters } => {
             let hint = "write `dir` for a folder of programs";
-            looked.file(file, spots.script, hint, faults);
+            if !has_captures(file) {
+                looked.file(file, spots.script, hint, faults);
+            }
             interpreters
         }
         CgiRuns::Command { dir, arguments, .. } => {
@@ -452,26 +457,6 @@ fn runs(
 /// Why a program has one place.
 const ONE_PROGRAM: &str = "captures stand in `dir` of a `cgi` without `command` and `script`, and \
                            the rest of the path says which program of the folder runs";
-
-/// Tells of captures in paths that are the same for all requests.
-pub(crate) fn refuse_captures(
-    section: &Section,
-    keys: &[&str],
-    hint: &str,
-    faults: &mut Faults<'_>,
-) {
-    for key in keys {
-        if section.has(key)
-            && section
-                .optional_path(key)
-                .is_some_and(|path| has_captures(path))
-        {
-            faults
-                .error(section.spot(key), format!("`{key}` has no captures here"))
-                .hint(hint);
-        }
-    }
-}
 
 /// Folders that links of a folder of programs may lead into.
 pub(crate) fn symlinks_to(section: &Section, faults: &Faults<'_>) -> Vec<PathBuf> {

@@ -7,6 +7,7 @@ use super::source_sent;
 use crate::handle::HandlerSpots;
 use crate::handle::config::check::{PathLookups, PathStatus};
 use crate::handle::config::{Config, Faults, RouteSpots, Site, SiteSpots};
+use crate::route::template::has_captures;
 
 /// Tells what is wrong with the files of a site as a whole.
 pub(in crate::handle) fn site(
@@ -63,8 +64,8 @@ fn on_disk(
     looked: &mut PathLookups<'_>,
     faults: &mut Faults<'_>,
 ) {
-    // Without a root, that is told already.
-    if files.root.as_os_str().is_empty() {
+    // Without a root, and with captures that are wrong, that is told already.
+    if files.root.as_os_str().is_empty() || has_captures(files.fixed_root()) {
         return;
     }
     let found = looked.root(files.fixed_root(), spots.root, faults);

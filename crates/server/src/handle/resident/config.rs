@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::handle::cgi::config::refuse_captures;
 use crate::handle::config::build_site::OnSection;
-use crate::handle::config::captured::plain_root;
+use crate::handle::config::captured::{plain_root, refuse_captures};
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};

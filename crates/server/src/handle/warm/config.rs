@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::handle::cgi::config::{
-    Cgi, CgiRuns, CgiSpots, ExitRule, folder_of, index, limits, refuse_captures, symlinks_to,
-    text_of, values,
+    Cgi, CgiRuns, CgiSpots, ExitRule, folder_of, index, limits, symlinks_to, text_of, values,
 };
 use crate::handle::config::build_site::OnSection;
-use crate::handle::config::captured::plain_root;
+use crate::handle::config::captured::{plain_root, refuse_captures};
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::Faults;
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
