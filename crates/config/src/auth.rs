@@ -164,32 +164,8 @@ fn read_source(section: &Section, faults: &mut Faults<'_>) -> AccountSource {
     if let Some(jwt) = section.section("jwt") {
         return AccountSource::Tokens(tokens::read_tokens(jwt, faults));
     }
-    let htpasswd = section.optional_path("htpasswd").cloned();
-    let captured = htpasswd.as_deref().map(CapturedPath::parse);
-    let captured = captured.transpose().unwrap_or_else(|error| {
-        let path = htpasswd.as_deref().unwrap_or(Path::new(""));
-        captured_wrong(&error, path, section.spot("htpasswd"), faults);
-        None
-    });
-    if let Some(groups) = section
-        .optional_path("groups")
-        .filter(|path| has_captures(path))
-    {
-        let message = format!(
-            "{} has captures, which `groups` takes none of",
-            groups.display()
-        );
-        faults
-            .error(section.spot("groups"), message)
-            .hint("one file says who is in which group, for all accounts");
-    }
     let Some(forward) = section.section("forward") else {
-        return AccountSource::Files(AccountFiles {
-            htpasswd: htpasswd.unwrap_or_default(),
-            captured: captured.flatten(),
-            groups: section.optional_path("groups").cloned(),
-            remember: section.time("remember"),
-        });
+        return AccountSource::Files(read_files(section, faults));
     };
     let path = forward.text("path");
     let is_path =
@@ -217,6 +193,35 @@ fn read_source(section: &Section, faults: &mut Faults<'_>) -> AccountSource {
         groups,
         fields: fields.map(|(text, spot)| name(text, spot)).collect(),
     })
+}
+
+/// The files of an `[[auth]]`.
+fn read_files(section: &Section, faults: &mut Faults<'_>) -> AccountFiles {
+    let htpasswd = section.optional_path("htpasswd").cloned();
+    let captured = htpasswd.as_deref().map(CapturedPath::parse);
+    let captured = captured.transpose().unwrap_or_else(|error| {
+        let path = htpasswd.as_deref().unwrap_or(Path::new(""));
+        captured_wrong(&error, path, section.spot("htpasswd"), faults);
+        None
+    });
+    if let Some(groups) = section
+        .optional_path("groups")
+        .filter(|path| has_captures(path))
+    {
+        let message = format!(
+            "{} has captures, which `groups` takes none of",
+            groups.display()
+        );
+        faults
+            .error(section.spot("groups"), message)
+            .hint("one file says who is in which group, for all accounts");
+    }
+    AccountFiles {
+        htpasswd: htpasswd.unwrap_or_default(),
+        captured: captured.flatten(),
+        groups: section.optional_path("groups").cloned(),
+        remember: section.time("remember"),
+    }
 }
 
 /// Files of accounts are there, and passwords are not sent in clear text over a network.

@@ -74,11 +74,7 @@ pub(super) fn start(
         source,
         account,
     } = check(prepared, slot, layout, head)?;
-    let own = account.as_ref().map(|account| account.identity.uid);
-    let owner = own.or(prepared.owner);
-    if owner.is_none() && geteuid().is_root() {
-        return Err((Step::User, libc::EPERM).into());
-    }
+    let owner = owner(prepared, account.as_ref())?;
     give_all(
         input.iter().chain([&output, &errors]),
         channel.as_ref(),
@@ -123,6 +119,20 @@ pub(super) fn start(
             };
             Err((step, error.raw_os_error().unwrap_or(libc::EINVAL)).into())
         }
+    }
+}
+
+/// Who a program runs as; `None` is who we are, which is never root.
+fn owner(
+    prepared: &PreparedProgram,
+    account: Option<&AccountStart>,
+) -> Result<Option<u32>, Refused> {
+    let owner = account
+        .map(|account| account.identity.uid)
+        .or(prepared.owner);
+    match owner.is_none() && geteuid().is_root() {
+        true => Err((Step::User, libc::EPERM).into()),
+        false => Ok(owner),
     }
 }
 

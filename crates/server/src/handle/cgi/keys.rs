@@ -30,8 +30,8 @@ pub(crate) static CGI: SchemaTable = SchemaTable {
             "Folder of programs: what follows the route's prefix names one, and what follows \
                  that is its `PATH_INFO`. Nothing in it is ever sent as a file. For a `command`, \
                  the folder it works in. Without one, captures of the route's path and `{host}` \
-                 may be parts of its names: `/home/{user}/cgi-bin`; no link is followed behind the first \
-                 of them.",
+                 may be parts of its names: `/home/{user}/cgi-bin`; no link is followed \
+                 behind the first of them.",
         )
         .example("\"cgi-bin\"")
         .aka(&["root", "folder", "directory", "path"]),
