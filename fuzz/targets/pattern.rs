@@ -1,11 +1,15 @@
 //! Patterns, templates and the route table: lines are patterns, the last line is a path. The table
 //! finds what a walk over the patterns finds; what covers a pattern matches what it matches; an
-//! expanded redirect has no byte that could end a header line.
+//! expanded redirect has no byte that could end a header line; a path on the disk stays below its
+//! fixed part, and gives back what was put into it.
 #![no_main]
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use hob_server::route::pattern::Pattern;
 use hob_server::route::table::{RouteAnswer, RouteTable};
-use hob_server::route::template::{Location, Rewrite, TemplateValues};
+use hob_server::route::template::{CapturedPath, Location, Rewrite, TemplateValues};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
@@ -55,6 +59,7 @@ fuzz_target!(|input: &[u8]| {
         };
         for line in &lines {
             let mut out = Vec::new();
+            stays_below(line, narrow, &facts);
             if let Ok(location) = Location::parse(line, narrow) {
                 let _ = location.expand(&facts, &mut out);
                 assert!(out.iter().all(|byte| matches!(byte, 0x21..=0x7e)));
@@ -69,3 +74,24 @@ fuzz_target!(|input: &[u8]| {
         }
     }
 });
+
+fn stays_below(line: &str, pattern: &Pattern, facts: &TemplateValues<'_>) {
+    let Ok(Some(captured)) = CapturedPath::parse(Path::new(line)) else {
+        return;
+    };
+    let Ok(template) = captured.bind(pattern) else {
+        return;
+    };
+    let mut out = Vec::new();
+    if !line.starts_with('/') || line.contains('\0') || template.expand(facts, &mut out).is_err() {
+        return;
+    }
+    let names: Vec<&[u8]> = out.split(|byte| *byte == b'/').collect();
+    assert_eq!(names.len(), captured.names.len());
+    assert!(!names.contains(&b"..".as_slice()) && !out.contains(&0));
+    let whole = template.whole(&out);
+    let read = captured.read(whole.as_os_str().as_bytes());
+    assert!(read.is_some_and(|(values, rest)| {
+        values.len() == captured.captures().count() && rest.is_empty()
+    }));
+}

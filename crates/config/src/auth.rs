@@ -2,17 +2,20 @@
 
 mod tokens;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use self::tokens::SIGNED_BY_PAIR;
 pub use self::tokens::{TOKEN_ALGORITHMS, TokenKeysAt, TokenKeysUrl, TokenRules};
 use super::Config;
+use super::captured::{bind_captured, captured_wrong};
 use super::check::{PathLookups, Spots};
 use super::fault::{Faults, Spot};
 use super::handlers::Handlers;
 use super::nearest::nearest;
+use super::route::pattern::Pattern;
+use super::route::template::{CapturedPath, has_captures};
 use super::text::is_header_name;
 use super::tree::Section;
 
@@ -45,6 +48,8 @@ pub enum AccountSource {
 pub struct AccountFiles {
     /// Names and hashes of passwords, as Apache's `htpasswd` writes them.
     pub htpasswd: PathBuf,
+    /// The same where it is another one for each account or host.
+    pub captured: Option<CapturedPath>,
     /// Groups and their members.
     pub groups: Option<PathBuf>,
     /// So long a password that was right is not hashed again.
@@ -160,13 +165,8 @@ fn read_source(section: &Section, faults: &mut Faults<'_>) -> AccountSource {
     if let Some(jwt) = section.section("jwt") {
         return AccountSource::Tokens(tokens::read_tokens(jwt, faults));
     }
-    let htpasswd = section.optional_path("htpasswd").cloned();
     let Some(forward) = section.section("forward") else {
-        return AccountSource::Files(AccountFiles {
-            htpasswd: htpasswd.unwrap_or_default(),
-            groups: section.optional_path("groups").cloned(),
-            remember: section.time("remember"),
-        });
+        return AccountSource::Files(read_files(section, faults));
     };
     let path = forward.text("path");
     let is_path =
@@ -194,6 +194,35 @@ fn read_source(section: &Section, faults: &mut Faults<'_>) -> AccountSource {
         groups,
         fields: fields.map(|(text, spot)| name(text, spot)).collect(),
     })
+}
+
+/// The files of an `[[auth]]`.
+fn read_files(section: &Section, faults: &mut Faults<'_>) -> AccountFiles {
+    let htpasswd = section.optional_path("htpasswd").cloned();
+    let captured = htpasswd.as_deref().map(CapturedPath::parse);
+    let captured = captured.transpose().unwrap_or_else(|error| {
+        let path = htpasswd.as_deref().unwrap_or(Path::new(""));
+        captured_wrong(&error, path, section.spot("htpasswd"), faults);
+        None
+    });
+    if let Some(groups) = section
+        .optional_path("groups")
+        .filter(|path| has_captures(path))
+    {
+        let message = format!(
+            "{} has captures, which `groups` takes none of",
+            groups.display()
+        );
+        faults
+            .error(section.spot("groups"), message)
+            .hint("one file says who is in which group, for all accounts");
+    }
+    AccountFiles {
+        htpasswd: htpasswd.unwrap_or_default(),
+        captured: captured.flatten(),
+        groups: section.optional_path("groups").cloned(),
+        remember: section.time("remember"),
+    }
 }
 
 /// Files of accounts are there, and passwords are not sent in clear text over a network.
@@ -224,14 +253,17 @@ pub(crate) fn check_auth<H: Handlers>(
             }
         };
         let hint = "`hob password FILE NAME` makes it; write the file's own path";
-        // One that is not named is told already.
-        if !files.htpasswd.as_os_str().is_empty() {
+        if let Some(captured) = &files.captured {
+            looked.root(&captured.fixed, *htpasswd, faults);
+        } else if !files.htpasswd.as_os_str().is_empty() && !has_captures(&files.htpasswd) {
+            // One that is not named, or wrongly, is told already.
             looked.file(&files.htpasswd, *htpasswd, hint, faults);
         }
-        if let Some(file) = &files.groups {
+        if let Some(file) = files.groups.as_ref().filter(|file| !has_captures(file)) {
             looked.file(file, *groups, "write the file's own path", faults);
         }
     }
+    check_captures(config, spots, faults);
     let mut listeners = config.site_listeners();
     // What stands in front may speak TLS.
     let is_clear = |listener: &&super::Listener| {
@@ -260,6 +292,32 @@ pub(crate) fn check_auth<H: Handlers>(
             faults
                 .warn(spots.header, message)
                 .hint("give that listener its `tls` and the site `https_only = true`");
+        }
+    }
+}
+
+/// Each route captures what the file of its accounts is called by.
+fn check_captures<H: Handlers>(config: &Config<H>, spots: &Spots<H>, faults: &mut Faults<'_>) {
+    for (site, spots) in config.sites.iter().zip(&spots.sites) {
+        for (route, spots) in site.routes.iter().zip(&spots.routes) {
+            let rule = route.require.as_ref();
+            let auth = rule.and_then(|rule| config.auth.get(rule.auth));
+            let Some(AccountSource::Files(files)) = auth.map(|auth| &auth.source) else {
+                continue;
+            };
+            let Some(captured) = &files.captured else {
+                continue;
+            };
+            match &spots.path {
+                Some((spot, pattern)) => _ = bind_captured(captured, pattern, *spot, faults),
+                // That of the site's root captures nothing; a wrong one was told.
+                None if route.path == "/*" => {
+                    if let Ok(pattern) = Pattern::parse("/*") {
+                        bind_captured(captured, &pattern, spots.header, faults);
+                    }
+                }
+                None => {}
+            }
         }
     }
 }

@@ -225,6 +225,7 @@ fn build_limits(root: &Section, faults: &mut Faults<'_>) -> LimitSettings {
         bans: section.number("bans"),
         body: section.size("body"),
         workers: section.number("workers"),
+        roots: section.number("roots"),
     };
     if limits.target > limits.head {
         let key = if section.given("target").is_some() {

@@ -133,6 +133,9 @@ pub struct LimitSettings {
     pub body: u64,
     /// Workers of all resident programs together (503).
     pub workers: usize,
+    /// Folders and files kept open of each path with captures; the one not asked for the longest is
+    /// closed for one more.
+    pub roots: usize,
 }
 
 /// The cache of files.

@@ -20,6 +20,7 @@ mod bandwidth;
 mod build;
 pub mod build_after;
 pub mod build_site;
+pub mod captured;
 mod certificate_holder;
 pub mod check;
 mod clients;
@@ -92,8 +93,8 @@ pub use names::{ClientNamesSettings, name_server};
 pub use nearest::nearest;
 pub use offer::ProgramOffer;
 pub use program::{
-    Cgroup, CommandLine, HostSource, IoClass, Language, Namespace, PATH, ProgramConfig,
-    ProgramSpots, Rlimits, Sandbox, candidates,
+    AccountRule, Cgroup, CommandLine, HostSource, IoClass, Language, Namespace, PATH,
+    ProgramConfig, ProgramSpots, Rlimits, Sandbox, candidates,
 };
 pub use rate::{RateKey, RateSettings};
 pub use redirects::{REDIRECT_STATUSES, RedirectList};

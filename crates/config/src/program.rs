@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use super::build::{account, account_spot};
 use super::fault::{Faults, Spot};
-use super::schema::PROGRAM;
+use super::key::SchemaTable;
+use super::route::template::{CapturedName, CapturedPath, HOST};
+use super::schema::{GIDS, PROGRAM, UIDS};
 use super::tree::{Argument, ConfigValue, Section};
 
 /// One program of a route, with everything its start needs that no request decides.
@@ -18,6 +20,11 @@ pub struct ProgramConfig {
     pub user: Option<String>,
     /// Group, instead of the user's own.
     pub group: Option<String>,
+    /// The account is another one for each folder of `captured`, and `user` is `None`.
+    pub account: Option<AccountRule>,
+    /// Folders, one for each account or host: programs below them may be started, and they may be
+    /// worked in.
+    pub captured: Option<CapturedPath>,
     /// Variables besides those that a request has, sorted by name.
     pub env: Vec<(String, String)>,
     /// Permissions that new files do not get; `None` is hob's own.
@@ -46,6 +53,17 @@ pub struct ProgramConfig {
     pub own_env: Vec<(String, String)>,
     /// Parameters of pages that are variables of these very names.
     pub values: Vec<String>,
+}
+
+/// Whose programs run as who they belong to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountRule {
+    /// What the account of a capture is called.
+    pub name: CapturedName,
+    /// Its smallest and its largest number.
+    pub uids: (u32, u32),
+    /// The same of its main group.
+    pub gids: (u32, u32),
 }
 
 /// A way to start an interpreter or a command: nothing else is ever passed to it.
@@ -298,6 +316,48 @@ pub fn check_program(section: &Section, faults: &mut Faults<'_>) {
     }
 }
 
+/// Tells what is wrong with accounts that are others for each request.
+fn check_accounts(section: &Section, faults: &mut Faults<'_>) {
+    check_account_name(section, faults);
+    for key in ["uids", "gids"] {
+        let range = section.table().key(key).and_then(|_| section.section(key));
+        if let Some(range) = range
+            && range.number::<u32>("min") > range.number("max")
+        {
+            let message = format!("`{key}` ends before it begins");
+            let fault = faults.error(range.header, message);
+            fault.hint("make `min` smaller, or `max` larger");
+        }
+    }
+}
+
+/// Tells what is wrong with a `user` that has a capture.
+fn check_account_name(section: &Section, faults: &mut Faults<'_>) {
+    let Some(text) = section.optional_text("user") else {
+        return;
+    };
+    let spot = section.spot("user");
+    match CapturedName::parse(text) {
+        Err(error) => {
+            faults
+                .error(spot, format!("{text:?} is no name of an account"))
+                .hint(error.to_string());
+        }
+        Ok(name) if name.capture.as_deref() == Some(HOST) => {
+            faults
+                .error(spot, "a host is no account")
+                .hint("capture the account's name in the route's path: `path = \"/{user}/*\"`");
+        }
+        Ok(name) if name.capture.is_some() && section.has("group") => {
+            faults
+                .error(section.spot("group"), "each account has a group of its own")
+                .see(spot, "the account is another one for each request")
+                .hint("remove `group`");
+        }
+        Ok(_) => {}
+    }
+}
+
 /// Tells what is wrong with variables that the config sets.
 pub fn check_env(section: &Section, faults: &mut Faults<'_>) {
     for pair in section.map("env") {
@@ -328,6 +388,7 @@ impl<'a> Programs<'a> {
     pub(crate) fn new(root: &'a Section, faults: &mut Faults<'_>) -> Programs<'a> {
         if let Some(program) = root.section("program") {
             check_program(program, faults);
+            check_accounts(program, faults);
         }
         Programs {
             root,
@@ -346,10 +407,34 @@ impl<'a> Programs<'a> {
     ) -> usize {
         let mut program = build_program(self.root, own, faults);
         self.check_sandbox(own, faults);
+        check_accounts(own, faults);
         complete(&mut program);
+        self.check_capture(own, &program, faults);
         self.spots.push(program_spots(self.root, own));
         self.list.push(program);
         self.list.len() - 1
+    }
+
+    /// The account of a capture is that whose folder its program is in.
+    fn check_capture(&self, own: &Section, program: &ProgramConfig, faults: &mut Faults<'_>) {
+        let capture = program.account.as_ref();
+        let Some(capture) = capture.and_then(|account| account.name.capture.as_deref()) else {
+            return;
+        };
+        let captured = program.captured.iter().flat_map(CapturedPath::captures);
+        if { captured }.any(|known| known == capture) || capture == HOST {
+            return;
+        }
+        let general = self.root.section("program").filter(|_| !own.has("user"));
+        let spot = general.unwrap_or(own).spot("user");
+        let message = format!("`user` has `{{{capture}}}`, and no folder of programs here has it");
+        faults
+            .error(spot, message)
+            .see(own.header, "of this")
+            .hint(format!(
+                "only `cgi` runs programs as the account whose folder they are in: write `dir = \
+             \"/home/{{{capture}}}/cgi-bin\"` there; here, name one account"
+            ));
     }
 
     /// Landlock binds only who can gain no rights, so no_new_privs holds wherever files are named.
@@ -407,8 +492,12 @@ pub fn build_program(root: &Section, own: &Section, faults: &Faults<'_>) -> Prog
         "idle" => IoClass::Idle,
         _ => IoClass::Normal,
     };
+    let user = text("user");
+    let account = user.as_deref().and_then(|name| account_rule(own, name));
     ProgramConfig {
-        user: text("user"),
+        user: user.filter(|_| account.is_none()),
+        account,
+        captured: None,
         // A group belongs to the user it is named with.
         group: match (own.has("user"), own.has("group")) {
             (true, false) => None,
@@ -492,6 +581,23 @@ impl<'a> LayeredSection<'a> {
             _ => None,
         }
     }
+}
+
+/// What a `user` with a capture means.
+fn account_rule(own: &Section, name: &str) -> Option<AccountRule> {
+    let name = CapturedName::parse(name).ok()?;
+    name.capture.as_ref()?;
+    let range = |key: &str, table: &'static SchemaTable| {
+        let none = Section::new(table, own.header);
+        let given = own.table().key(key).and_then(|_| own.section(key));
+        let given = given.unwrap_or(&none);
+        (given.number("min"), given.number("max"))
+    };
+    Some(AccountRule {
+        name,
+        uids: range("uids", &UIDS),
+        gids: range("gids", &GIDS),
+    })
 }
 
 fn limits(general: &Section, own: &Section) -> Rlimits {

@@ -44,7 +44,7 @@ pub use inside::{ACTIVITY, HISTORY};
 pub use logs::{FACILITIES, LOG, SEVERITIES, SYSLOG};
 pub use metrics::{METRICS, OTLP};
 pub use names::NAMES;
-pub use programs::{CGROUP, PROGRAM, RLIMITS, SANDBOX};
+pub use programs::{CGROUP, GIDS, PROGRAM, RLIMITS, SANDBOX, UIDS};
 pub use shared::{SNIPPETS, defaults};
 pub use site::{SITE_ANSWERS, SITE_KEYS, routes, site, site_answers};
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
@@ -373,6 +373,20 @@ pub static LIMITS: SchemaTable = SchemaTable {
                  make room; at it, a request that needs one more is answered with 503.",
         )
         .example("64"),
+        SchemaKey::new(
+            "roots",
+            Integer {
+                min: 1,
+                max: 100_000,
+            },
+            Preset::Integer(1000),
+        )
+        .says(
+            "Of each path with captures, such as `/home/{user}/public_html`, so many folders (or \
+             files of `htpasswd`) are kept open; the one that was not asked for the longest is \
+             closed for one more. Each takes a descriptor.",
+        )
+        .example("5000"),
     ],
 };
 

@@ -242,6 +242,8 @@ fn place_is_free_again_when_the_exchange_breaks() {
     let mut broken = begin(&hob, "/app/none");
     drop(member.next());
     assert_eq!(status(&mut broken), 502);
+    // A client may have its answer before the place is free.
+    place.wait_for_counter("concurrency_running", 0);
     let mut broken = begin(&hob, "/app/half");
     let mut inside = member.next();
     let half = b"HTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\nhalf";
@@ -253,6 +255,7 @@ fn place_is_free_again_when_the_exchange_breaks() {
     let silent = member.next();
     assert_eq!(status(&mut late), 504);
     drop(silent);
+    place.wait_for_counter("concurrency_running", 0);
     let mut whole = begin(&hob, "/app/whole");
     member.next().answer();
     assert_eq!(status(&mut whole), 200);

@@ -18,7 +18,7 @@ use rustix::thread::{
 };
 
 use super::wire::wire_struct;
-use hob_config::{Config, Handlers};
+use hob_config::{Config, Handlers, ProgramConfig};
 
 /// Users that are tried when the config names none.
 const DEFAULT_USERS: [&str; 2] = ["www-data", "nobody"];
@@ -115,6 +115,42 @@ pub(crate) fn program_identity(
         return Err("a program never runs as root; name another `user`".to_owned());
     }
     Ok(Some(identity))
+}
+
+/// The same of a program of the config. Nobody yet where each of its accounts runs its own.
+///
+/// # Errors
+/// A sentence for the operator, as above.
+pub(crate) fn identity_of(
+    program: &ProgramConfig,
+    server: Option<&UserIdentity>,
+) -> Result<Option<UserIdentity>, String> {
+    if program.account.is_none() {
+        let (user, group) = (program.user.as_deref(), program.group.as_deref());
+        return program_identity(user, group, server);
+    }
+    match server.is_some() && geteuid().is_root() {
+        true => Ok(None),
+        false => Err(
+            "programs can run as the accounts that they belong to only when hob is started as \
+             root; leave out `user`"
+                .to_owned(),
+        ),
+    }
+}
+
+/// An account by its name alone: a number is none, whatever account has it. `None` where there is
+/// no such account.
+pub(crate) fn account(name: &str) -> Option<UserIdentity> {
+    let (uid, gid, found) = find_user(name)?;
+    let found = found.filter(|found| found.to_bytes() == name.as_bytes())?;
+    let groups = group_list(&found, gid);
+    (groups.len() <= GROUPS_MAX).then(|| UserIdentity {
+        name: name.to_owned(),
+        uid,
+        gid,
+        groups,
+    })
 }
 
 fn not_root(what: &str) -> String {

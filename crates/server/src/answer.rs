@@ -399,7 +399,7 @@ impl HandlerContext {
         if route.rewrite.is_some() {
             self.rewrite_and_handle(sites, site, route, request, path)
         } else {
-            self.handle(sites, site, route, request, (path, below))
+            self.handle(sites, site, route, request, (path, path, below))
         }
     }
 
@@ -431,7 +431,7 @@ impl HandlerContext {
                 if let Some(query) = rewrite.expand_query(&facts) {
                     request.rewrite_query(&query);
                 }
-                self.handle(sites, site, route, request, (&rewritten, 1))
+                self.handle(sites, site, route, request, (path, &rewritten, 1))
             }
             Err(bad) => {
                 note_fault(request, Fault::Client, bad.reason());
@@ -446,7 +446,7 @@ impl HandlerContext {
         site: &ServedSite,
         route: &ServedRoute,
         request: &Request,
-        (path, below): (&[u8], usize),
+        (matched, path, below): (&[u8], &[u8], usize),
     ) -> Answered {
         route.handler.answer(&OnRoute {
             desk: self,
@@ -454,6 +454,7 @@ impl HandlerContext {
             site,
             route,
             request,
+            matched,
             path,
             below,
             call: None,

@@ -1,7 +1,10 @@
 //! What all threads of a server share, and what outlives a reload.
 
+pub(crate) mod accounts;
 pub mod address_form;
 pub mod bans;
+mod building;
+pub mod captured;
 pub(crate) mod claims;
 pub mod concurrency;
 pub(crate) mod context;
@@ -33,6 +36,7 @@ use crate::cache::changes::FolderChanges;
 use crate::cache::disk_threads::DiskThreads;
 use crate::cache::flight::Flights;
 use crate::cache::store::Store;
+use crate::handle::files::Files;
 use crate::handle::files::find::Fetched;
 use crate::handle::files::load::FileLoadContext;
 use crate::handle::script::gate::Gate;
@@ -46,6 +50,7 @@ use crate::handle::upstream::told::UpstreamReport;
 use crate::handle::warm::Hosts;
 use crate::otlp::Exporter;
 use crate::serve::bans::Bans;
+use crate::serve::captured::Captured;
 use crate::serve::concurrency::KeyGates;
 use crate::serve::fleet::{Fleet, now_ms};
 use crate::serve::maintenance::Maintenance;
@@ -73,7 +78,11 @@ pub struct ServerState {
     /// Moves whenever other sites come into force.
     generation: AtomicU64,
     /// Numbers of files handlers by their settings.
-    handler_ids: Mutex<HashMap<String, u32>>,
+    handler_ids: Mutex<HashMap<String, u64>>,
+    /// The next of those numbers.
+    next_handler_id: AtomicU64,
+    /// Files of routes with captures in their roots, by their settings.
+    captured_files: Mutex<HashMap<String, Weak<Captured<Files>>>>,
     /// Clients of each rate.
     rates: Mutex<HashMap<String, Weak<RateClients>>>,
     /// Gates of each limit of requests in service.
@@ -160,6 +169,8 @@ impl ServerState {
             sites: ArcSwap::from_pointee(Sites::default()),
             generation: AtomicU64::new(0),
             handler_ids: Mutex::default(),
+            next_handler_id: AtomicU64::new(0),
+            captured_files: Mutex::default(),
             rates: Mutex::default(),
             services: Mutex::default(),
             sign_ins: Arc::default(),
@@ -232,10 +243,31 @@ impl ServerState {
     }
 
     /// The number of a files handler with these settings.
-    pub fn handler_id(&self, settings: String) -> u32 {
+    pub fn handler_id(&self, settings: String) -> u64 {
         let mut ids = self.handler_ids.lock();
-        let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-        *ids.entry(settings).or_insert(next)
+        *ids.entry(settings).or_insert_with(|| self.new_handler_id())
+    }
+
+    /// A number that no files handler has had.
+    pub fn new_handler_id(&self) -> u64 {
+        self.next_handler_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What is open for these settings of files with captures in their root: what was open before
+    /// a reload stays, with room for `most` from now on.
+    pub(crate) fn captured_files(
+        &self,
+        settings: String,
+        most: usize,
+        make: impl FnOnce() -> Result<Captured<Files>, String>,
+    ) -> Result<Arc<Captured<Files>>, String> {
+        let mut all = self.captured_files.lock();
+        all.retain(|_, known| known.strong_count() > 0);
+        let known = all.get(&settings).and_then(Weak::upgrade);
+        let captured = known.map_or_else(|| make().map(Arc::new), Ok)?;
+        captured.set_most(most);
+        all.insert(settings, Arc::downgrade(&captured));
+        Ok(captured)
     }
 
     /// The gate of this name: the one that is there already, with these limits from now on, of

@@ -217,7 +217,9 @@ counters! { of events {
     limit_h3_empty: "HTTP/3 connections ended: too many frames that do nothing.";
     programs_ended: "Programs that ran and ended.";
     programs_not_started: "Programs that could not be started.";
+    account_refused: "Of these, programs that may not run as the account whose folder they are in (403).";
     programs_lost: "Programs that ended because the spawner did.";
+    limit_roots: "Roots, folders of programs and files of accounts closed for others: as many of their path with captures were open as `limits.roots`.";
     limit_starts: "Starts refused: too many wait for the spawner, or one did too long (503).";
     limit_disk_queue: "Requests refused: the file pool's queue was full (503).";
     limit_redirects: "Requests ended: more internal redirects than the limit (500).";

@@ -25,6 +25,7 @@ const FEATURES: &[&str] = &[
     "fastcgi",
     "files",
     "forward_auth",
+    "hosting",
     "hosts",
     "jwt",
     "lines",

@@ -6,10 +6,15 @@
 //! stays a path on this host. A [`Rewrite`] is a path as handlers see it (decoded) and, after a
 //! `?`, a query. `{path}` is the normal path with its leading slash, `{query}` the query as it
 //! came, without `?`, `{uri}` path and query as they came, and `{host}` the request's host without
-//! its port.
+//! its port. A [`PathTemplate`] is a path on the disk.
 
+mod names;
 mod parse;
 
+pub use names::{
+    CapturedName, CapturedPath, HOST, NAME_BYTES_MAX, PathTemplate, UnsafeName, has_captures,
+    is_safe_name,
+};
 pub use parse::{TemplateError, TemplateFault};
 
 use super::pattern::{Captures, Pattern};

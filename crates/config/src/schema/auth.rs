@@ -32,7 +32,9 @@ pub static AUTH: SchemaTable = SchemaTable {
                 "File with a line `NAME:HASH` for each account, as Apache's `htpasswd` and `hob \
                  password FILE NAME` write them. Hashes are Argon2, bcrypt, SHA-crypt (`$5$`, \
                  `$6$`); apr1 and SHA1 are read, too, but can be guessed too fast. The server's \
-                 own user reads it; changes count within a second.",
+                 own user reads it; changes count within a second. Captures of the paths of routes \
+                 that ask for these accounts may be parts of its names, as may `{host}`: \
+                 `/home/{user}/.htpasswd`; where there is no such file, nobody has an account.",
             )
             .example("\"/etc/hob/staff.htpasswd\"")
             .aka(&["file", "users", "user_file", "password_file", "auth_user_file"]),

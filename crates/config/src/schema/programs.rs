@@ -17,7 +17,8 @@ pub static PROGRAM: SchemaTable = SchemaTable {
         )
         .says(
             "Account the program runs as when hob is started as root: a name, or a number. Never \
-             root.",
+             root. With a capture in it, `\"{user}\"`, a route's `cgi` runs each program as the \
+             account whose folder it is in: `dir` has the same capture.",
         )
         .example("\"wiki\"")
         .aka(&["account", "run_as"]),
@@ -61,6 +62,48 @@ pub static PROGRAM: SchemaTable = SchemaTable {
         SchemaKey::new("rlimits", ValueType::Table(&RLIMITS), Nothing("")).aka(&["ulimit", "rlimit"]),
         SchemaKey::new("sandbox", ValueType::Table(&SANDBOX), Nothing("")),
         SchemaKey::new("cgroup", ValueType::Table(&CGROUP), Nothing("")),
+    ],
+};
+
+/// Numbers of accounts that people have begin and end here on most systems.
+const ID_MIN: i64 = 1000;
+const ID_MAX: i64 = 60_000;
+/// All numbers that an account other than root's may have.
+const ID: ValueType = Integer {
+    min: 1,
+    max: u32::MAX as i64 - 1,
+};
+
+/// `[site.route.cgi.uids]`
+pub static UIDS: SchemaTable = SchemaTable {
+    name: "uids",
+    header: "`[site.route.cgi.uids]`",
+    text: "Accounts that a `user` with a capture may mean, by their numbers. Nobody else's program \
+           runs.",
+    base: None,
+    keys: &[
+        SchemaKey::new("min", ID, Preset::Integer(ID_MIN))
+            .says("The smallest number of an account.")
+            .example("2000"),
+        SchemaKey::new("max", ID, Preset::Integer(ID_MAX))
+            .says("The largest.")
+            .example("2999"),
+    ],
+};
+
+/// `[site.route.cgi.gids]`
+pub static GIDS: SchemaTable = SchemaTable {
+    name: "gids",
+    header: "`[site.route.cgi.gids]`",
+    text: "The same for the main group of such an account.",
+    base: None,
+    keys: &[
+        SchemaKey::new("min", ID, Preset::Integer(ID_MIN))
+            .says("The smallest number of a group.")
+            .example("100"),
+        SchemaKey::new("max", ID, Preset::Integer(ID_MAX))
+            .says("The largest.")
+            .example("2999"),
     ],
 };
 

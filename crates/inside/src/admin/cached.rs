@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::ask::AdminRequest;
 use super::{reply, threads};
 use crate::api::{CacheContents, CacheEntry, CacheTotals, PurgeOutcome};
-use hob_server::cache::entry::{CachedFile, handler_of};
+use hob_server::cache::entry::{CachedFile, handler_of, path_of};
 use hob_server::cache::local::HANDED_OVER_AT_ONCE;
 use hob_server::serve::ServerState;
 use hob_server::serve::fleet::now_ms;
@@ -190,21 +190,22 @@ fn site_names(ask: &AdminRequest) -> Vec<String> {
 }
 
 /// Where the files of each handler are, by its number.
-fn places(sites: &Sites, names: &[String]) -> HashMap<u32, FilesLocation> {
+fn places(sites: &Sites, names: &[String]) -> HashMap<u64, FilesLocation> {
     let mut places = HashMap::new();
     for (site, files) in sites.files_by_site() {
-        places.entry(files.id).or_insert_with(|| FilesLocation {
-            root: files.settings.root.display().to_string(),
-            site: names.get(site).cloned().unwrap_or_default(),
-        });
+        for files in [files].into_iter().chain(&files.open_roots()) {
+            places.entry(files.id).or_insert_with(|| FilesLocation {
+                root: files.settings.root.display().to_string(),
+                site: names.get(site).cloned().unwrap_or_default(),
+            });
+        }
     }
     places
 }
 
 /// The path of an entry's file, and the site it is served on.
-fn named(entry: &CachedFile, places: &HashMap<u32, FilesLocation>) -> (String, String) {
-    let below = entry.key.get(4..).unwrap_or_default();
-    let below = String::from_utf8_lossy(below);
+fn named(entry: &CachedFile, places: &HashMap<u64, FilesLocation>) -> (String, String) {
+    let below = String::from_utf8_lossy(path_of(&entry.key));
     let place = handler_of(&entry.key).and_then(|handler| places.get(&handler));
     match place {
         Some(place) => {

@@ -13,6 +13,7 @@ use hob_trace::Mutex;
 use super::runner::{Runner, runner_of};
 use super::start_cost::{self, BareStart, Unmeasured};
 use hob_server::handle::cgi::{Cgi, Runs};
+use hob_server::handle::files::open::Root;
 
 /// How long what is known of a script, and that its interpreter has not changed, is believed.
 const RECHECK: Duration = Duration::from_secs(60);
@@ -48,13 +49,13 @@ pub(crate) struct Learner(Mutex<LearnerState>);
 #[derive(Default)]
 struct LearnerState {
     scripts: HashMap<Key, LearnedScript>,
-    costs: HashMap<(PathBuf, u32), Cost>,
+    costs: HashMap<(PathBuf, u64), Cost>,
     wanted: VecDeque<ScriptRef>,
     is_learning: bool,
 }
 
 /// A script: the number of the way it runs, and its file.
-type Key = (u32, Box<[u8]>);
+type Key = (u64, Box<[u8]>);
 
 struct LearnedScript {
     learned: Learned,
@@ -208,11 +209,10 @@ impl ScriptRef {
 
 /// A folder that a handler's programs may work in.
 fn dir_of(cgi: &Cgi) -> Vec<u8> {
+    let of = |root: &Root| std::os::unix::ffi::OsStrExt::as_bytes(root.path().as_os_str()).to_vec();
     match &cgi.runs {
-        Runs::Folder(folder) => {
-            let root = folder.root.path().as_os_str();
-            std::os::unix::ffi::OsStrExt::as_bytes(root).to_vec()
-        }
+        Runs::Folder(folder) => of(&folder.root),
+        Runs::Captured(captured) => of(&captured.folders.fixed),
         Runs::Script(script) => {
             let slash = script.file.iter().rposition(|byte| *byte == b'/');
             script.file[..slash.unwrap_or(0).max(1)].to_vec()

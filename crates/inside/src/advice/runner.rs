@@ -75,6 +75,10 @@ pub(crate) fn runner_of(cgi: &Cgi, file: &[u8]) -> Result<Runner, String> {
         }
         Runs::Script(script) => script.interpreter.as_ref(),
         Runs::Command(_) => None,
+        Runs::Captured(_) => {
+            let text = "programs in folders of many accounts are not looked at";
+            return Err(text.to_owned());
+        }
     };
     if let Some(word) = configured.and_then(|one| one.words.first()) {
         return Ok(Runner::Interpreter(path_of(word)));

@@ -94,8 +94,7 @@ fn accounts<H: MachineWants>(built: &Built<H>, told: &mut PreflightReport<'_, '_
     };
     let programs = config.programs.iter().zip(&spots.programs);
     let programs = programs.map(|(program, spots)| {
-        let (user, group) = (program.user.as_deref(), program.group.as_deref());
-        privileges::program_identity(user, group, server.as_ref())
+        privileges::identity_of(program, server.as_ref())
             .map_err(|text| told.sentence(spots.user, &text))
     });
     Accounts {

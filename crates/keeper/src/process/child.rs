@@ -32,72 +32,13 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::message::{PACKET_BYTES_MAX, Step};
+use super::recipe::{
+    AccountStart, AccountWay, ChildCredentials, Particulars, Recipe, StringsLayout, point,
+};
 
 /// Stack of a child, in bytes; what it calls needs a fraction of this.
 const STACK_BYTES: usize = 32 * 1024;
 const _: () = assert!(STACK_BYTES.is_multiple_of(size_of::<u128>()));
-
-/// What holds for every start of one program, prepared once. Descriptors and arrays belong to it.
-#[derive(Debug, Default)]
-pub(super) struct Recipe {
-    /// Namespaces to make, as clone flags.
-    pub(super) namespaces: u64,
-    /// Texts for `/proc/self/uid_map` and `gid_map` when one of them is a user namespace.
-    pub(super) maps: Option<(Vec<u8>, Vec<u8>)>,
-    /// An empty `/tmp`, and a `/proc`, in the mount namespace.
-    pub(super) mount_tmp: bool,
-    pub(super) mount_proc: bool,
-    /// Resource, soft and hard limit.
-    pub(super) limits: Vec<(u32, [u64; 2])>,
-    pub(super) nice: Option<i32>,
-    pub(super) io_priority: Option<i32>,
-    /// A bit per CPU; empty is all.
-    pub(super) cpus: Vec<u64>,
-    pub(super) umask: Option<u32>,
-    pub(super) identity: Option<ChildCredentials>,
-    pub(super) no_new_privileges: bool,
-    pub(super) sandbox: Option<OwnedFd>,
-    /// Variables of every process, each with its NUL.
-    pub(super) variables: Vec<u8>,
-    /// The memory must not be shared with children of this program.
-    pub(super) must_fork: bool,
-}
-
-/// Who a child becomes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ChildCredentials {
-    pub(super) uid: u32,
-    pub(super) gid: u32,
-    pub(super) groups: Vec<u32>,
-}
-
-/// What is particular to one start.
-pub(super) struct Particulars<'a> {
-    pub(super) recipe: Rc<Recipe>,
-    /// Standard input, output and error.
-    pub(super) descriptors: [BorrowedFd<'a>; 3],
-    /// What becomes its descriptor 3.
-    pub(super) channel: Option<BorrowedFd<'a>>,
-    /// `cgroup.procs` of the control groups it enters.
-    pub(super) groups: &'a [OwnedFd],
-    /// The folder of the control group it is born in.
-    pub(super) born_in: Option<BorrowedFd<'a>>,
-    /// What marks everything it starts: a limit that nothing else uses.
-    pub(super) mark: u64,
-    /// Process id of the spawner.
-    pub(super) spawner: i32,
-    pub(super) outlives: bool,
-}
-
-/// Where the strings of a start are, and how many there are of each kind.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct StringsLayout {
-    /// Offset of the strings in the slot's buffer; 0 when they came as memory.
-    pub(super) offset: usize,
-    pub(super) len: usize,
-    pub(super) argument_count: usize,
-    pub(super) variable_count: usize,
-}
 
 /// Everything a child reads, by address.
 struct ChildPlan {
@@ -115,6 +56,8 @@ struct ChildPlan {
     /// The spawner as the child sees it.
     parent: i32,
     outlives: bool,
+    /// Null when the recipe says who it becomes.
+    account: *const AccountStart,
     report: *const AtomicU64,
 }
 
@@ -129,6 +72,7 @@ pub(super) struct ChildSlot {
     stack: Vec<u128>,
     plan: Option<Box<ChildPlan>>,
     recipe: Option<Rc<Recipe>>,
+    account: Option<Box<AccountStart>>,
     /// Children of this slot are forked, so that it is always free again.
     is_spare: bool,
 }
@@ -151,6 +95,7 @@ impl ChildSlot {
             stack: Vec::new(),
             plan: None,
             recipe: None,
+            account: None,
         }
     }
 
@@ -235,6 +180,7 @@ impl ChildSlot {
             mark,
             spawner,
             outlives,
+            account,
         } = particulars;
         // SAFETY: `point` left path, folder, arguments, null, variables, null; `own` is the
         // recipe's, which lives as long as the strings.
@@ -242,6 +188,8 @@ impl ChildSlot {
             let arguments = self.pointers.as_ptr().add(2);
             (arguments, arguments.add(layout.argument_count + 1))
         };
+        self.account = account.map(Box::new);
+        let account = self.account.as_deref().map_or(ptr::null(), ptr::from_ref);
         let is_plain = recipe.namespaces == 0 && groups.is_empty() && born_in.is_none();
         let shares_memory = is_plain && !recipe.must_fork && !self.is_spare;
         let in_own_pids = recipe.namespaces & libc::CLONE_NEWPID as u64 != 0;
@@ -258,6 +206,7 @@ impl ChildSlot {
             mark,
             parent: if in_own_pids { 0 } else { spawner },
             outlives,
+            account,
             report: report.0,
         }));
         let plan: *mut ChildPlan = &raw mut **plan;
@@ -317,36 +266,8 @@ impl Drop for ChildSlot {
         std::mem::forget(std::mem::take(&mut self.memory));
         std::mem::forget(std::mem::take(&mut self.pointers));
         std::mem::forget(std::mem::take(&mut self.stack));
-        std::mem::forget((self.plan.take(), self.recipe.take()));
+        std::mem::forget((self.plan.take(), self.recipe.take(), self.account.take()));
     }
-}
-
-/// Fills in the addresses: path, folder, arguments, null, variables (`own` first), null. False when
-/// the strings are not what the layout says.
-fn point(pointers: &mut Vec<*const u8>, strings: &[u8], layout: StringsLayout, own: &[u8]) -> bool {
-    pointers.clear();
-    let first_variable = 2 + layout.argument_count;
-    pointers.reserve(first_variable + layout.variable_count + 2);
-    let mut starts = starts_of(strings);
-    pointers.extend(starts.by_ref().take(first_variable));
-    let has_arguments = pointers.len() == first_variable;
-    pointers.push(ptr::null());
-    pointers.extend(starts_of(own));
-    let before = pointers.len();
-    pointers.extend(starts);
-    let has_variables = pointers.len() - before == layout.variable_count;
-    pointers.push(ptr::null());
-    has_arguments && has_variables && strings.last() == Some(&0)
-}
-
-/// Where the strings in a block begin, each with its NUL.
-fn starts_of(block: &[u8]) -> impl Iterator<Item = *const u8> {
-    let mut start = 0;
-    memchr::memchr_iter(0, block).map(move |end| {
-        let string = block[start..].as_ptr();
-        start = end + 1;
-        string
-    })
 }
 
 /// `struct clone_args` up to what is used of it.
@@ -456,26 +377,123 @@ unsafe fn take_steps(plan: &ChildPlan) -> Result<std::convert::Infallible, Faile
         if let Some(mask) = recipe.umask {
             let _ = call(libc::SYS_umask, [mask as usize, 0, 0, 0, 0, 0]);
         }
-        if let Some(ids) = &recipe.identity {
+        let account = plan.account.as_ref();
+        let identity = account.map(|account| &account.identity);
+        if let Some(ids) = identity.or(recipe.identity.as_ref()) {
             become_ids(ids)?;
         }
         if !plan.outlives {
             tie_to_spawner(plan)?;
         }
         restrict(recipe)?;
-        let folder = [plan.folder as usize, 0, 0, 0, 0, 0];
-        step(Step::ChangeFolder, libc::SYS_chdir, folder)?;
-        connect(plan)?;
-        let execute = [
-            plan.program as usize,
-            plan.arguments as usize,
-            plan.variables as usize,
+        if let Some(account) = account {
+            connect(plan)?;
+            execute_checked(&account.way, plan, account.identity.uid)?;
+        } else {
+            let folder = [plan.folder as usize, 0, 0, 0, 0, 0];
+            step(Step::ChangeFolder, libc::SYS_chdir, folder)?;
+            connect(plan)?;
+        }
+        let program = plan.program as usize;
+        let (arguments, variables) = (plan.arguments as usize, plan.variables as usize);
+        let execute = [program, arguments, variables, 0, 0, 0];
+        step(Step::Exec, libc::SYS_execve, execute)?;
+        Err((Step::Exec, libc::EIO))
+    }
+}
+
+/// Goes down to the program of an account, as that account, looks at each folder and at the file
+/// itself, and executes that very file. Returns where another one is to be executed: the program's
+/// interpreter, or its path if it is a script, which the kernel has its interpreter open by name.
+/// Who could put something else there meanwhile is the account alone, and it runs as that.
+unsafe fn execute_checked(way: &AccountWay, plan: &ChildPlan, uid: u32) -> Result<(), Failed> {
+    let by_name = (libc::O_PATH | libc::O_CLOEXEC) as usize;
+    let (folder, no_link) = (libc::O_DIRECTORY as usize, libc::O_NOFOLLOW as usize);
+    // SAFETY: all names end in NUL and are kept by the slot, or copied by the fork.
+    unsafe {
+        let fixed = [
+            libc::AT_FDCWD as usize,
+            way.fixed.as_ptr() as usize,
+            by_name | folder,
             0,
             0,
             0,
         ];
-        step(Step::Exec, libc::SYS_execve, execute)?;
-        Err((Step::Exec, libc::EIO))
+        let mut at = step(Step::ChangeFolder, libc::SYS_openat, fixed)?;
+        let mut left = way.count;
+        for name in way.names.split_inclusive(|byte| *byte == 0) {
+            left -= 1;
+            let place = name.as_ptr() as usize;
+            if left == 0 {
+                let open = [at, place, by_name | no_link, 0, 0, 0];
+                let file = step(Step::Exec, libc::SYS_openat, open)?;
+                check_program(&look(Step::ProgramKind, file)?, uid)?;
+                step(Step::ChangeFolder, libc::SYS_fchdir, [at, 0, 0, 0, 0, 0])?;
+                return match way.executes_itself {
+                    true => execute_file(file, plan),
+                    false => Ok(()),
+                };
+            }
+            let open = [at, place, by_name | no_link | folder, 0, 0, 0];
+            let next = step(Step::FolderKind, libc::SYS_openat, open)?;
+            check_folder(&look(Step::FolderKind, next)?, uid, left == 1)?;
+            let _ = call(libc::SYS_close, [at, 0, 0, 0, 0, 0]);
+            at = next;
+        }
+    }
+    Err((Step::ProgramKind, libc::EINVAL))
+}
+
+/// The folders that lead to the last may be root's: it has made them.
+fn check_folder(found: &libc::statx, uid: u32, is_last: bool) -> Result<(), Failed> {
+    let is_own = found.stx_uid == uid || (found.stx_uid == 0 && !is_last);
+    match (is_own, u32::from(found.stx_mode) & 0o022) {
+        (false, _) => Err((Step::FolderOwner, libc::EPERM)),
+        (true, 0) => Ok(()),
+        (true, _) => Err((Step::FolderMode, libc::EPERM)),
+    }
+}
+
+fn check_program(found: &libc::statx, uid: u32) -> Result<(), Failed> {
+    let mode = u32::from(found.stx_mode);
+    let checks = [
+        (mode & libc::S_IFMT == libc::S_IFREG, Step::ProgramKind),
+        (found.stx_uid == uid, Step::ProgramOwner),
+        (mode & 0o022 == 0, Step::ProgramMode),
+        (mode & 0o6000 == 0, Step::ProgramSetId),
+    ];
+    for (is_right, step) in checks {
+        if !is_right {
+            return Err((step, libc::EPERM));
+        }
+    }
+    Ok(())
+}
+
+/// What a descriptor leads to.
+unsafe fn look(which: Step, fd: usize) -> Result<libc::statx, Failed> {
+    // SAFETY: numbers only, for which zero is a value; the kernel fills it in.
+    unsafe {
+        let mut found: libc::statx = std::mem::zeroed();
+        let mask = (libc::STATX_TYPE | libc::STATX_MODE | libc::STATX_UID) as usize;
+        let (empty, flags) = (c"".as_ptr() as usize, libc::AT_EMPTY_PATH as usize);
+        let place = &raw mut found as usize;
+        step(which, libc::SYS_statx, [fd, empty, flags, mask, place, 0])?;
+        Ok(found)
+    }
+}
+
+/// Executes an open file. Returns where it is a script: the descriptor that its interpreter would
+/// have to read it by is closed by then.
+unsafe fn execute_file(file: usize, plan: &ChildPlan) -> Result<(), Failed> {
+    let (empty, flags) = (c"".as_ptr() as usize, libc::AT_EMPTY_PATH as usize);
+    let (arguments, variables) = (plan.arguments as usize, plan.variables as usize);
+    let execute = [file, empty, arguments, variables, flags, 0];
+    // SAFETY: what the plan points to is as `execve` wants it.
+    match unsafe { step(Step::Exec, libc::SYS_execveat, execute) } {
+        Ok(_) => Err((Step::Exec, libc::EIO)),
+        Err((_, libc::ENOENT)) => Ok(()),
+        Err(failed) => Err(failed),
     }
 }
 

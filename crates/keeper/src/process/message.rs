@@ -264,7 +264,32 @@ steps! {
     Session 22 "give it a process group of its own";
     Signals 23 "reset its signals";
     Exec 24 "execute it";
+    Account 25 "find the account that its folder is named after";
+    AccountNumber 26 "run as an account whose number, or whose group's, is outside of `uids` and \
+                      `gids`";
+    FolderKind 27 "go down to its folder: a name on the way to it is a link, or no folder";
+    FolderOwner 28 "work in its folder: that is not the account's own, or one on the way to it is \
+                    neither that nor root's (`chown` it)";
+    FolderMode 29 "work in its folder: others than the account may write to it, or to one on the \
+                   way to it (`chmod go-w` it)";
+    ProgramKind 30 "run it: it is a link, or no regular file";
+    ProgramOwner 31 "run it: it is not the account's own (`chown` it)";
+    ProgramMode 32 "run it: others than the account may write to it (`chmod go-w` it)";
+    ProgramSetId 33 "run it: it has a setuid or setgid bit (`chmod ug-s` it)";
 }
+
+/// What is checked of a program that is to run as the account whose folder it is in.
+pub const ACCOUNT_CHECKS: [Step; 9] = [
+    Step::Account,
+    Step::AccountNumber,
+    Step::FolderKind,
+    Step::FolderOwner,
+    Step::FolderMode,
+    Step::ProgramKind,
+    Step::ProgramOwner,
+    Step::ProgramMode,
+    Step::ProgramSetId,
+];
 
 impl<'a> ToSpawner<'a> {
     /// Reads a packet.
@@ -747,7 +772,7 @@ mod tests {
     #[test]
     fn every_step_has_a_number_and_a_text() {
         let steps: Vec<Step> = (0..=u16::from(u8::MAX)).filter_map(Step::of).collect();
-        assert_eq!(steps.len(), 24);
+        assert_eq!(steps.len(), 33);
         for step in steps {
             assert_eq!(Step::of(step as u16), Some(step));
             assert!(!step.text().is_empty());

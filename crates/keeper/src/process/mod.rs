@@ -14,7 +14,8 @@
 //! config, is in the policy, which the keeper makes and the server never touches.
 //!
 //! `launcher` is what handlers use, `awaited` how they hear of an end, `message` what travels,
-//! `policy` the rules, `spawner` the process, `child` what happens between clone and exec,
+//! `policy` the rules, `spawner` the process, `recipe` what a child is started with, `child` what
+//! happens between clone and exec,
 //! `kernel` the system calls no crate has, `bare` starts of interpreters with nothing to do,
 //! `hosts` what interpreters that stay are given to read.
 //! `trial` is a spawner for who tries programs before they are served.
@@ -32,6 +33,7 @@ pub mod message;
 pub(crate) mod orders;
 pub mod packet;
 pub(crate) mod policy;
+mod recipe;
 pub mod spawner;
 mod strings;
 pub mod trial;

@@ -9,11 +9,13 @@ use std::path::PathBuf;
 use crate::memory;
 use crate::privileges::{self, UserIdentity};
 use crate::wire::{wire_enum, wire_struct};
+use hob_config::route::template::{CapturedName, CapturedPath};
 use hob_config::{
-    Argument, Cgroup, CommandLine, HostSource, IoClass, Namespace, ProgramConfig, Rlimits, Sandbox,
+    AccountRule, Argument, Cgroup, CommandLine, HostSource, IoClass, Namespace, ProgramConfig,
+    Rlimits, Sandbox,
 };
 
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 /// Most programs of one config.
 pub(crate) const PROGRAMS_MAX: usize = u16::MAX as usize;
 
@@ -28,8 +30,12 @@ pub(crate) struct Policy {
 /// The rules of one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rules {
-    /// Who it becomes; `None` when hob was not started as root: it stays who it is.
+    /// Who it becomes; `None` when hob was not started as root: it stays who it is. `None` too
+    /// where
+    /// `account` says it.
     pub(crate) identity: Option<UserIdentity>,
+    /// Each program becomes the account whose folder of `captured` it is in.
+    pub(crate) account: Option<AccountRule>,
     pub(crate) umask: Option<u32>,
     pub(crate) nice: i32,
     pub(crate) io_class: IoClass,
@@ -40,6 +46,8 @@ pub(crate) struct Rules {
     pub(crate) cgroup: Cgroup,
     /// Folders below which any program may be started.
     pub(crate) roots: Vec<PathBuf>,
+    /// The same, one for each account or host.
+    pub(crate) captured: Option<CapturedPath>,
     /// Folders that may be worked in besides.
     pub(crate) folders: Vec<PathBuf>,
     /// Programs that may be started by themselves.
@@ -69,9 +77,10 @@ impl Policy {
         let mut programs = Vec::with_capacity(all.len());
         let mut warnings = Vec::new();
         for program in all {
-            let (user, group) = (program.user.as_deref(), program.group.as_deref());
-            let identity = privileges::program_identity(user, group, server)?;
-            warn_about(identity.as_ref(), server, &mut warnings);
+            let identity = privileges::identity_of(program, server)?;
+            if program.account.is_none() {
+                warn_about(identity.as_ref(), server, &mut warnings);
+            }
             programs.push(Rules::of(program, identity));
         }
         let policy = Policy {
@@ -93,8 +102,12 @@ impl Policy {
 }
 
 wire_struct!(Policy: generation, programs);
-wire_struct!(Rules: identity, umask, nice, io_class, cpus, limits, sandbox, cgroup, roots, folders,
+wire_struct!(Rules: identity, account, umask, nice, io_class, cpus, limits, sandbox, cgroup,
+    roots, captured, folders,
     files, command_lines, variables, values);
+wire_struct!(AccountRule: name, uids, gids);
+wire_struct!(CapturedPath: fixed, names);
+wire_struct!(CapturedName: before, capture, after);
 wire_enum!(IoClass: 0 => Normal, 1 => Low, 2 => Idle);
 wire_struct!(Rlimits: address_space, core, cpu, data, file_size, open_files, processes, stack);
 wire_struct!(Sandbox: no_new_privileges, read, write, execute, namespaces);
@@ -130,6 +143,7 @@ impl Rules {
     pub(crate) fn of(program: &ProgramConfig, identity: Option<UserIdentity>) -> Rules {
         Rules {
             identity,
+            account: program.account.clone(),
             umask: program.umask,
             nice: program.nice,
             io_class: program.io_class,
@@ -138,6 +152,7 @@ impl Rules {
             sandbox: program.sandbox.clone(),
             cgroup: program.cgroup.clone(),
             roots: program.roots.clone(),
+            captured: program.captured.clone(),
             folders: program.folders.clone(),
             files: program.files.clone(),
             command_lines: program.command_lines.clone(),

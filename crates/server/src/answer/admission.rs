@@ -15,10 +15,13 @@ use hob_trace::{Fault, RefusedBy};
 use super::crowding::{LimitedRequest, RateMoment};
 use super::{HandlerContext, note_fault};
 use crate::handle::plain;
+use crate::serve::accounts::open_accounts;
+use crate::serve::captured::{CapturedRequest, NameLookup};
 use crate::serve::fleet::now_ms;
 use crate::serve::sites::{ServedRoute, Sites};
 use crate::step::access::{self, AccessRefusal};
 use crate::step::auth::accounts::AuthAccount;
+use crate::step::auth::captured::CapturedAuth;
 use crate::step::auth::{self, AuthSource, GivenPassword, ServedAuth, ShownCredentials};
 use hob_config::{AccessRules, SignInRule};
 
@@ -101,7 +104,7 @@ impl HandlerContext {
         }
         match refusal.is_none() && has_alternative(rule, route) {
             true => Admission::Yes,
-            false => self.signing_in(sites, site, rule, request),
+            false => self.signing_in(sites, (site, route), rule, (request, ask.counted.path)),
         }
     }
 
@@ -136,11 +139,14 @@ impl HandlerContext {
     fn signing_in(
         self: &Rc<HandlerContext>,
         sites: &Arc<Sites>,
-        site: u32,
+        (site, route): (u32, &ServedRoute),
         rule: &Arc<SignInRule>,
-        request: &Request,
+        (request, path): (&Request, &[u8]),
     ) -> Admission {
         match sites.auth.get(rule.auth) {
+            Some(ServedAuth::Captured(auth)) => {
+                self.signing_in_by_captures(auth, route, rule, (request, path))
+            }
             Some(ServedAuth::Files(source)) => self.signing_in_by_files(source, rule, request),
             Some(ServedAuth::Route(asked)) => {
                 let (desk, sites, request) = (Rc::clone(self), Arc::clone(sites), request.clone());
@@ -186,7 +192,9 @@ impl HandlerContext {
         if !is_due {
             let shown = request.head().value(Known::Authorization);
             match source.shown(shown, self.now_ms.get()) {
-                ShownCredentials::None => return Admission::No(self.ask_who(source, request)),
+                ShownCredentials::None => {
+                    return Admission::No(self.ask_who(&source.realm, request));
+                }
                 ShownCredentials::Known(account) => {
                     return match self.enter_account(rule, &account, basic(&account), request) {
                         None => Admission::Yes,
@@ -204,7 +212,7 @@ impl HandlerContext {
             }
             let shown = request.head().value(Known::Authorization);
             let account = match source.shown(shown, now_ms()) {
-                ShownCredentials::None => return Some(desk.ask_who(&source, &request)),
+                ShownCredentials::None => return Some(desk.ask_who(&source.realm, &request)),
                 ShownCredentials::Known(account) => account,
                 ShownCredentials::Password(given) => {
                     match desk.check_password(&source, given, &request).await {
@@ -214,6 +222,61 @@ impl HandlerContext {
                 }
             };
             desk.enter_account(&rule, &account, basic(&account), &request)
+        }))
+    }
+
+    /// The same with the file that the route's captures give; where there is none, nobody has an
+    /// account.
+    fn signing_in_by_captures(
+        self: &Rc<HandlerContext>,
+        auth: &Arc<CapturedAuth>,
+        route: &ServedRoute,
+        rule: &Arc<SignInRule>,
+        (request, path): (&Request, &[u8]),
+    ) -> Admission {
+        let Some(files) = &route.accounts else {
+            return Admission::No(plain::error(500));
+        };
+        let asked = CapturedRequest {
+            pattern: &route.pattern,
+            matched: path,
+            host: request.head().host(),
+        };
+        let nobody = || Admission::No(self.ask_who(&auth.realm, request));
+        let Ok(name) = asked.name(&files.template) else {
+            return nobody();
+        };
+        let now_ms = self.now_ms.get();
+        match files.find(&name, now_ms, self.shared.recheck_ms()) {
+            NameLookup::Open(source) if !source.is_gone() => {
+                return self.signing_in_by_files(&source, rule, request);
+            }
+            NameLookup::Open(source) => files.forget(&name, &source),
+            NameLookup::Missing => return nobody(),
+            NameLookup::Unknown => {}
+        }
+        let (auth, files) = (Arc::clone(auth), Arc::clone(files));
+        let (desk, rule, request) = (Rc::clone(self), Arc::clone(rule), request.clone());
+        Admission::Later(Box::pin(async move {
+            let pool = desk.shared.pool.for_lane(files.fixed.lane());
+            let opened = Arc::clone(&auth);
+            let Ok(job) = pool.run(move || open_accounts(&opened, &files, &name, now_ms)) else {
+                desk.counters.disk_refused.add(1);
+                return Some(plain::busy());
+            };
+            let source = match job.await {
+                Some(Ok(Some((source, closed)))) => {
+                    desk.counters.limit_roots.add(closed);
+                    source
+                }
+                Some(Ok(None)) => return Some(desk.ask_who(&auth.realm, &request)),
+                Some(Err(_)) | None => return Some(plain::error(500)),
+            };
+            match desk.signing_in_by_files(&source, &rule, &request) {
+                Admission::Yes => None,
+                Admission::No(refusal) => Some(refusal),
+                Admission::Later(checked) => checked.await,
+            }
         }))
     }
 
@@ -301,9 +364,9 @@ impl HandlerContext {
     }
 
     /// The answer for who has not said who it is.
-    fn ask_who(&self, source: &AuthSource, request: &Request) -> Response {
+    fn ask_who(&self, realm: &str, request: &Request) -> Response {
         note_fault(request, Fault::Client, "require: nobody has signed in");
-        plain::ask_who(&source.realm)
+        plain::ask_who(realm)
     }
 
     /// Notes who has signed in; what they get if they may not.

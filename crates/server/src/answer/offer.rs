@@ -183,6 +183,7 @@ impl HandlerContext {
             site,
             route,
             request,
+            matched: &carried.path,
             path: &carried.path,
             below: carried.below,
             call: None,

@@ -16,16 +16,21 @@ use hob_config::Coding;
 pub type Key = Box<[u8]>;
 
 /// The key of a path asked of a handler.
-pub fn write_key(handler: u32, path: &[u8], key: &mut Vec<u8>) {
+pub fn write_key(handler: u64, path: &[u8], key: &mut Vec<u8>) {
     key.clear();
     key.extend_from_slice(&handler.to_ne_bytes());
     key.extend_from_slice(path);
 }
 
+/// The path that a key was made for.
+pub fn path_of(key: &[u8]) -> &[u8] {
+    key.get(size_of::<u64>()..).unwrap_or_default()
+}
+
 /// The handler that a key belongs to.
-pub fn handler_of(key: &[u8]) -> Option<u32> {
+pub fn handler_of(key: &[u8]) -> Option<u64> {
     let (handler, _) = key.split_first_chunk()?;
-    Some(u32::from_ne_bytes(*handler))
+    Some(u64::from_ne_bytes(*handler))
 }
 
 /// What tells one state of a file from another.
@@ -240,7 +245,7 @@ impl CachedFile {
 
     /// The file's path below its handler's root.
     pub fn file_path(&self) -> (&[u8], &[u8]) {
-        let folder_or_file = self.key.get(size_of::<u32>()..).unwrap_or_default();
+        let folder_or_file = path_of(&self.key);
         (folder_or_file, self.index.as_deref().unwrap_or_default())
     }
 

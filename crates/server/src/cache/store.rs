@@ -180,7 +180,7 @@ impl Store {
     }
 
     /// Entries of other handlers than these are pinned no more: they leave as others do.
-    pub fn unpin_all_but(&self, handlers: &HashSet<u32>) {
+    pub fn unpin_all_but(&self, handlers: &HashSet<u64>) {
         let mut state = self.state.lock();
         let mut freed = Vec::new();
         for (ByKey(entry), seat) in &mut state.entries {

@@ -1,15 +1,20 @@
 //! Whether the client would be let in, as `answer/admission` decides it, and why not.
 
+use std::sync::Arc;
+
 use hob_http::Response;
 
 use super::follow::ExplainContext;
 use super::told::Explanation;
 use crate::handle::plain;
+use crate::serve::accounts::open_accounts;
+use crate::serve::captured::CapturedRequest;
 use crate::serve::sites;
 use crate::step::access::AccessRefusal;
-use crate::step::auth::ServedAuth;
+use crate::step::auth::captured::CapturedAuth;
 use crate::step::auth::tokens::issuer::AGAIN;
 use crate::step::auth::tokens::{ShownToken, TokenRefusal, TokenSource};
+use crate::step::auth::{AuthSource, ServedAuth};
 use crate::step::{access, auth};
 use hob_config::{AccessRules, RateKey, SignInRule, duration_text, size_text};
 
@@ -17,7 +22,7 @@ impl ExplainContext<'_> {
     /// The answer for who may not have the route's.
     pub(super) fn refuse_client(
         &self,
-        route: &sites::ServedRoute,
+        (route, path): (&sites::ServedRoute, &[u8]),
         told: &mut Explanation,
     ) -> Option<Response> {
         let refusal = self.refuse_access(route, told);
@@ -28,14 +33,14 @@ impl ExplainContext<'_> {
         let is_way = |(refusal, _): &(AccessRefusal, Response)| *refusal == AccessRefusal::Method;
         if !rule.is_alternative || refusal.as_ref().is_some_and(is_way) {
             let refusal = refusal.map(|(_, response)| response);
-            return refusal.or_else(|| self.refuse_user(rule, told));
+            return refusal.or_else(|| self.refuse_user(rule, (route, path), told));
         }
         let asks_who = route.access.as_deref().is_some_and(AccessRules::asks_who);
         if asks_who && refusal.is_none() && self.request.facts().peer.is_some() {
             told.note("`satisfy = \"any\"`: whom `access` lets in has not to sign in".to_owned());
             return None;
         }
-        let refused = self.refuse_user(rule, told);
+        let refused = self.refuse_user(rule, (route, path), told);
         if refused.is_none() {
             self.request.record_mut().reason = None;
         }
@@ -87,9 +92,25 @@ impl ExplainContext<'_> {
     }
 
     /// The answer for who has not signed in, or may not.
-    fn refuse_user(&self, rule: &SignInRule, told: &mut Explanation) -> Option<Response> {
+    fn refuse_user(
+        &self,
+        rule: &SignInRule,
+        (route, path): (&sites::ServedRoute, &[u8]),
+        told: &mut Explanation,
+    ) -> Option<Response> {
+        let opened;
         let source = match self.sites.auth.get(rule.auth)? {
             ServedAuth::Files(source) => source,
+            ServedAuth::Captured(auth) => match self.accounts_of(auth, route, path, told) {
+                Some(source) => {
+                    opened = source;
+                    &opened
+                }
+                None => {
+                    self.request.record_mut().reason = Some("require: nobody has signed in");
+                    return Some(plain::ask_who(&auth.realm));
+                }
+            },
             ServedAuth::Route(asked) => {
                 let path = &asked.path;
                 told.note(format!(
@@ -134,6 +155,35 @@ impl ExplainContext<'_> {
             "`require`: {user:?}, {groups}, may, with the right password"
         ));
         None
+    }
+
+    /// The accounts of the file that the route's captures give, which is told; `None` where there
+    /// is none.
+    fn accounts_of(
+        &self,
+        auth: &CapturedAuth,
+        route: &sites::ServedRoute,
+        path: &[u8],
+        told: &mut Explanation,
+    ) -> Option<Arc<AuthSource>> {
+        let files = route.accounts.as_ref()?;
+        let asked = CapturedRequest {
+            pattern: &route.pattern,
+            matched: path,
+            host: self.request.head().host(),
+        };
+        let name = told.captured_name(asked, &files.template)?;
+        let file = files.template.whole(&name);
+        let opened = open_accounts(auth, files, &name, 0).ok()?;
+        told.note(match &opened {
+            Some(_) => format!("`htpasswd` is {} here", file.display()),
+            None => format!(
+                "`htpasswd` is {} here, and there is no such file, or a link leads there: nobody \
+                 can sign in",
+                file.display()
+            ),
+        });
+        opened.map(|(source, _)| source)
     }
 
     /// The answer for who brings no token that is good here, or one of somebody who may not.

@@ -29,6 +29,7 @@ use crate::route::redirects::MovedTo;
 use crate::route::target;
 use crate::route::template::{Rewrite as RewriteTemplate, TemplateValues, without_port};
 use crate::serve::ServerState;
+use crate::serve::captured::CapturedRequest;
 use crate::serve::dress::{dress, own_page};
 use crate::serve::sites::NO_SITE;
 use crate::serve::sites::{self, Sites};
@@ -122,10 +123,23 @@ pub(crate) struct OnExplained<'a> {
     /// The site, and what the config says of it.
     pub(crate) site: (&'a sites::ServedSite, &'a crate::handle::config::Site),
     pub(crate) route: &'a sites::ServedRoute,
-    /// The path in its normal form, rewritten where the route says so.
+    /// The path in its normal form by which the route was found.
+    pub(crate) matched: &'a [u8],
+    /// The same, rewritten where the route says so.
     pub(crate) path: &'a [u8],
     /// Where it leaves the route's fixed folder.
     pub(crate) below: usize,
+}
+
+impl OnExplained<'_> {
+    /// What its captures make paths of.
+    pub(crate) fn captured(&self) -> CapturedRequest<'_> {
+        CapturedRequest {
+            pattern: &self.route.pattern,
+            matched: self.matched,
+            host: self.way.request.head().host(),
+        }
+    }
 }
 
 impl ExplainContext<'_> {
@@ -275,7 +289,7 @@ impl ExplainContext<'_> {
             self.request.record_mut().reason = Some("the route is internal");
             return plain::error(404);
         }
-        if let Some(answer) = self.before_handler(route, told) {
+        if let Some(answer) = self.before_handler(route, path, told) {
             return answer;
         }
         told.body_bytes_max = Some(route.body_bytes_max);
@@ -284,7 +298,7 @@ impl ExplainContext<'_> {
             return plain::error(413);
         }
         match &route.rewrite {
-            None => self.handle((site, settings), route, path, below, told),
+            None => self.handle((site, settings), route, (path, path, below), told),
             Some(rewrite) => self.rewritten((site, settings), (index, rewrite), path, told),
         }
     }
@@ -325,7 +339,7 @@ impl ExplainContext<'_> {
             },
         });
         match made {
-            Ok(()) => self.handle((site, settings), route, &rewritten, 1, told),
+            Ok(()) => self.handle((site, settings), route, (path, &rewritten, 1), told),
             Err(_) => plain::error(400),
         }
     }
@@ -400,24 +414,25 @@ impl ExplainContext<'_> {
     fn before_handler(
         &self,
         route: &sites::ServedRoute,
+        path: &[u8],
         told: &mut Explanation,
     ) -> Option<Response> {
         let answer = self.preflight(route, told);
-        answer.or_else(|| self.refuse_client(route, told))
+        answer.or_else(|| self.refuse_client((route, path), told))
     }
 
     fn handle(
         &self,
         site: (&sites::ServedSite, &crate::handle::config::Site),
         route: &sites::ServedRoute,
-        path: &[u8],
-        below: usize,
+        (matched, path, below): (&[u8], &[u8], usize),
         told: &mut Explanation,
     ) -> Response {
         let on = OnExplained {
             way: self,
             site,
             route,
+            matched,
             path,
             below,
         };

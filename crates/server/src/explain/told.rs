@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use super::answer::Setting;
+use crate::route::template::PathTemplate;
+use crate::serve::captured::CapturedRequest;
 
 /// What would answer a request, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -137,6 +139,24 @@ impl Explanation {
     /// Adds what else should be known.
     pub fn note(&mut self, text: String) {
         self.notes.push(text);
+    }
+
+    /// The path below its fixed folder that a template gives for a request; that there is none is
+    /// told.
+    pub(crate) fn captured_name(
+        &mut self,
+        asked: CapturedRequest<'_>,
+        template: &PathTemplate,
+    ) -> Option<Vec<u8>> {
+        let name = asked.name(template).ok();
+        if name.is_none() {
+            self.note(
+                "what the request gives for a capture is no name of a folder: empty, hidden, or \
+                 with a slash or a control character in it"
+                    .to_owned(),
+            );
+        }
+        name
     }
 }
 

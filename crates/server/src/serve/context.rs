@@ -28,6 +28,7 @@ use crate::handle::warm::{HostLinks, WarmHost};
 use crate::inside::AnswersInside;
 use crate::otlp::Tracer;
 use crate::serve::ServerState;
+use crate::serve::captured::CapturedRequest;
 use crate::serve::sites::{ServedRoute, ServedSite, Sites};
 
 /// What one thread answers with.
@@ -103,12 +104,25 @@ pub(crate) struct OnRoute<'a> {
     pub(crate) site: &'a ServedSite,
     pub(crate) route: &'a ServedRoute,
     pub(crate) request: &'a Request,
-    /// The path in its normal form, rewritten where the route says so.
+    /// The path in its normal form by which the route was found.
+    pub(crate) matched: &'a [u8],
+    /// The same, rewritten where the route says so.
     pub(crate) path: &'a [u8],
     /// Where it leaves the route's fixed folder.
     pub(crate) below: usize,
     /// A page asks, and not the client.
     pub(crate) call: Option<&'a Rc<ProgramCall>>,
+}
+
+impl OnRoute<'_> {
+    /// What its captures make paths of.
+    pub(crate) fn captured(&self) -> CapturedRequest<'_> {
+        CapturedRequest {
+            pattern: &self.route.pattern,
+            matched: self.matched,
+            host: self.request.head().host(),
+        }
+    }
 }
 
 impl Answers {

@@ -1,36 +1,23 @@
 //! Sites and routes as they run: everything decided at load time, found in one look-up.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use hob_http::tls::{ClientRule, NO_RULE};
 use hob_http::{Request, Response};
+use hob_trace::HandlerKind;
 use hob_trace::series::SeriesName;
-use hob_trace::{HandlerKind, Mutex};
 
 use crate::handle::Handler;
-use crate::handle::cgi::{Cgi, build};
 use crate::handle::config::{
-    self, AfterSteps, CacheMode, CgiRuns, ClientNeed, Config, HeaderRules, LogChoice,
-    ProgramConfig, UnknownHost,
+    self, AfterSteps, ClientNeed, Config, HeaderRules, LogChoice, UnknownHost,
 };
 use crate::handle::files::Files;
 use crate::handle::files::media_type::MediaTypes;
 use crate::handle::files::open::Root;
-use crate::handle::page::config::PagesSettings;
-use crate::handle::page::visits::home::PageVisitHome;
 use crate::handle::plain;
-use crate::handle::resident::{self, Resident};
-use crate::handle::script::gate::Gate;
-use crate::handle::session::config::SessionSettings;
-use crate::handle::session::{self, Session};
-use crate::handle::upstream::check::CheckProtocol;
-use crate::handle::upstream::config::UpstreamSettings;
-use crate::handle::upstream::members::Upstream;
-use crate::handle::upstream::run::config::RunSettings;
-use crate::handle::upstream::run::program::RunProgram;
 use crate::route::host::{Chosen, HostTable};
 use crate::route::pattern::Pattern;
 use crate::route::redirects::{REDIRECTS_BYTES_MAX, Redirects};
@@ -40,23 +27,24 @@ use crate::route::template::Rewrite;
 use crate::serve::ServerState;
 use crate::serve::address_form::AddressForm;
 use crate::serve::bans::{BY_HAND, Bans};
+use crate::serve::captured::Captured;
 use crate::serve::claims::{Claims, find, find_behind};
 use crate::serve::concurrency::ConcurrencyLimit;
 use crate::serve::fleet::now_ms;
 use crate::serve::log_values::LogValues;
 use crate::serve::offers::{OfferReport, Offers};
 use crate::serve::predecessor::route_name;
-use crate::step::auth::ServedAuth;
+use crate::step::auth::{AuthSource, ServedAuth};
 use crate::step::bandwidth::BandwidthLimit;
 use crate::step::early_hints::EarlyHints;
 use crate::step::offences::BanRule;
 use crate::step::rate::RateLimit;
 use crate::step::when::{AskedRoute, RouteConditions};
 use hob_config::{
-    AccessRules, ClientSet, ClientTrust, CorsSettings, Handlers, ListenAddress, RedirectList,
-    SignInRule,
+    AccessRules, ClientSet, ClientTrust, CorsSettings, Handlers, RedirectList, SignInRule,
 };
-use hob_keeper::process::ProgramRef;
+
+pub(crate) use super::building::SitesBuildContext;
 
 /// Why a host is refused.
 pub(crate) const NO_SITE: &str = "no site has the host's name";
@@ -210,6 +198,8 @@ pub struct ServedRoute {
     pub access: Option<Arc<AccessRules>>,
     /// Who has to sign in.
     pub require: Option<Arc<SignInRule>>,
+    /// Their accounts, where each account or host has a file of its own.
+    pub accounts: Option<Arc<Captured<AuthSource>>>,
     /// Which pages elsewhere may ask.
     pub cors: Option<Arc<CorsSettings>>,
     /// How many requests are answered in a time; routes of a site may have one together.
@@ -258,7 +248,9 @@ impl Sites {
             log_ids,
             generation,
             programs: &config.programs,
+            auth: &config.auth,
             workers_max: config.limits.workers,
+            roots_max: config.limits.roots,
             listeners: config.listeners.iter().map(|one| &one.address).collect(),
             site: String::new(),
             roots: HashMap::new(),
@@ -477,6 +469,7 @@ impl ServedSite {
                 series: series(&route.label(), handler.kind(), route.handler.runs()),
                 path: route.path.clone(),
                 label: route.label(),
+                accounts: around.accounts(route, &pattern).map_err(&at)?,
                 pattern,
                 handler,
                 rewrite,
@@ -543,199 +536,6 @@ impl ServedSite {
     /// The site's own page for a status.
     pub fn error_page(&self, status: u16) -> Option<&ErrorPage> {
         self.error_pages.iter().find(|page| page.status == status)
-    }
-}
-
-/// What sites and routes are made with.
-pub(crate) struct SitesBuildContext<'a> {
-    shared: &'a ServerState,
-    log_ids: &'a [u16],
-    generation: u64,
-    programs: &'a [ProgramConfig],
-    /// Workers of all programs that stay.
-    workers_max: usize,
-    /// Where listeners listen, in the order of the config.
-    listeners: Vec<&'a ListenAddress>,
-    /// The site that is being made.
-    site: String,
-    /// Each folder is opened once.
-    roots: HashMap<PathBuf, Arc<Root>>,
-}
-
-impl<'a> SitesBuildContext<'a> {
-    pub(crate) fn cgi(
-        &mut self,
-        settings: &config::Cgi,
-        route: &config::Route,
-        pattern: &Pattern,
-    ) -> Result<Cgi, String> {
-        let program = self.program(settings.program)?;
-        let root = match &settings.runs {
-            CgiRuns::Folder { dir, .. } => Some(self.root(dir)?),
-            CgiRuns::Script { .. } | CgiRuns::Command { .. } => None,
-        };
-        let on = build::On {
-            site: &self.site,
-            route,
-            pattern,
-            root,
-        };
-        build::build(settings, on, program, self.shared)
-    }
-
-    pub(crate) fn resident(
-        &self,
-        settings: &config::Resident,
-        route: &config::Route,
-        pattern: &Pattern,
-    ) -> Result<Arc<Resident>, String> {
-        let program = self.program(settings.program)?;
-        resident::build::build(settings, (route, pattern), program, self.shared).map(Arc::new)
-    }
-
-    pub(crate) fn session(
-        &self,
-        settings: &SessionSettings,
-        route: &config::Route,
-        pattern: &Pattern,
-    ) -> Result<Arc<Session>, String> {
-        let program = self.program(settings.program.program)?;
-        let on = (&*self.site, route, pattern);
-        let session = session::build::build(settings, on, program, self.shared)?;
-        // Other programs are to have workers, too.
-        session.table.set_most((self.workers_max / 2).max(1));
-        Ok(Arc::new(session))
-    }
-
-    /// Folders of files that a route's program may have sent.
-    fn sendfile(
-        &mut self,
-        route: &config::Route,
-        handler: &Handler,
-    ) -> Result<Vec<Arc<Files>>, String> {
-        let folders = route.sendfile.iter().filter(|_| handler.sends_files());
-        // Rules are followed when a program's own fields are known.
-        let files = folders.map(|folder| self.files(folder, &HeaderRules::default()));
-        files.collect()
-    }
-
-    /// Visits of the pages of a route, where it keeps some.
-    pub(crate) fn page_visits(
-        &self,
-        path: &str,
-        settings: &PagesSettings,
-    ) -> Option<Arc<PageVisitHome>> {
-        PageVisitHome::of((&self.site, path), settings, self.shared)
-    }
-
-    /// The program that hob runs for the route at this path, if it runs one, and whom the route
-    /// asks: that program, or the members of its settings.
-    pub(crate) fn run(
-        &self,
-        run: Option<&RunSettings>,
-        upstream: &UpstreamSettings,
-        path: &str,
-    ) -> Result<(Option<Arc<RunProgram>>, UpstreamSettings), String> {
-        let mut upstream = upstream.clone();
-        let Some(settings) = run else {
-            return Ok((None, upstream));
-        };
-        let of = format!("{} {path}", self.site);
-        let rules = self.program(settings.rules)?;
-        let program = self.shared.runs.find(&of, settings, rules)?;
-        upstream.members = vec![program.member()];
-        Ok((Some(program), upstream))
-    }
-
-    /// A program by its index, and how it is named to the spawner.
-    fn program(&self, index: usize) -> Result<(&'a ProgramConfig, ProgramRef), String> {
-        let (Some(program), Ok(number)) = (self.programs.get(index), u16::try_from(index)) else {
-            return Err(format!(
-                "there are too many programs: {}",
-                self.programs.len()
-            ));
-        };
-        let reference = ProgramRef {
-            generation: self.generation,
-            index: number,
-        };
-        Ok((program, reference))
-    }
-
-    pub(crate) fn files(
-        &mut self,
-        settings: &config::Files,
-        headers: &HeaderRules,
-    ) -> Result<Arc<Files>, String> {
-        let root = self.root(&settings.root)?;
-        let fallback = settings.fallback.is_some().then(|| config::Files {
-            fallback: None,
-            try_endings: Vec::new(),
-            cache_control: settings.fallback_cache_control.clone(),
-            cache: match settings.cache {
-                CacheMode::Pin => CacheMode::Auto,
-                other => other,
-            },
-            ..settings.clone()
-        });
-        let fallback = fallback.map(|settings| self.files(&settings, headers));
-        let types = settings.types.iter().map(|(a, b)| (a.as_str(), b.as_str()));
-        Ok(Arc::new(Files {
-            id: self.shared.handler_id(format!("{settings:?} {headers:?}")),
-            types: MediaTypes::new(types, &settings.charset),
-            kinds: Mutex::default(),
-            settings: settings.clone(),
-            pool: self.shared.pool.for_lane(root.lane()),
-            root,
-            headers: headers.clone(),
-            fallback: fallback.transpose()?,
-        }))
-    }
-
-    /// The name of the site that is being made.
-    pub(super) fn site(&self) -> &str {
-        &self.site
-    }
-
-    /// What all threads share.
-    pub(crate) fn shared(&self) -> &'a ServerState {
-        self.shared
-    }
-
-    /// The upstream that a route's handler asks, and the gate to it. One without a name of its own
-    /// is called after its site and route, of which each is another.
-    pub(crate) fn upstream(
-        &self,
-        settings: &UpstreamSettings,
-        path: &str,
-        protocol: CheckProtocol,
-    ) -> (Arc<Upstream>, Arc<Gate>) {
-        let (site, handler) = (self.site.trim_start_matches('*'), protocol.handler);
-        let own = || format!("{site}{path} {handler}");
-        let name = settings.name.clone().unwrap_or_else(own);
-        let limits = (settings.connections, settings.queue);
-        let gate = self
-            .shared
-            .gate(&format!("{name} {handler}"), name.clone(), limits);
-        (self.shared.upstream(name, settings, protocol), gate)
-    }
-
-    /// The folder at a path.
-    pub(crate) fn root(&mut self, path: &Path) -> Result<Arc<Root>, String> {
-        if let Some(root) = self.roots.get(path) {
-            return Ok(Arc::clone(root));
-        }
-        let opened = Root::open(path, &self.shared.changes).map_err(|error| {
-            let user = rustix::process::geteuid().as_raw();
-            format!(
-                "root {} cannot be entered: {error}; the server runs as user {user}: let that user \
-                 in, or name another with `user`",
-                path.display()
-            )
-        })?;
-        let opened = Arc::new(opened);
-        self.roots.insert(path.to_owned(), Arc::clone(&opened));
-        Ok(opened)
     }
 }
 

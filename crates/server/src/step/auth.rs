@@ -5,6 +5,7 @@
 //! have changed nothing is remembered any more.
 
 pub mod accounts;
+pub mod captured;
 pub mod failures;
 pub mod password;
 pub mod signed_urls;
@@ -23,6 +24,7 @@ use hob_config::{AccountFiles, AccountSource, AuthSettings, ForwardRoute, SignIn
 use hob_trace::Mutex;
 
 use self::accounts::{Accounts, AuthAccount};
+use self::captured::{AccountPlace, CapturedAuth};
 use self::signed_urls::LinkKeys;
 use self::tokens::TokenSource;
 use self::tokens::issuer::Issuers;
@@ -32,7 +34,7 @@ pub const WRONG: &str = "require: the name or the password is wrong";
 /// Why somebody who is may not.
 pub const NOT_NAMED: &str = "require: the account is not among `users`, and in none of `groups`";
 /// Largest file of accounts or of groups, in bytes.
-const FILE_BYTES_MAX: u64 = 16 << 20;
+pub(crate) const FILE_BYTES_MAX: u64 = 16 << 20;
 /// Files are looked at again after so long.
 const LOOK_MS: u64 = 1000;
 /// So many passwords are remembered.
@@ -42,6 +44,8 @@ const REMEMBERED_MAX: usize = 10_000;
 pub enum ServedAuth {
     /// Its accounts are in files.
     Files(Arc<AuthSource>),
+    /// Its accounts are in files, one for each account or host of a route.
+    Captured(Arc<CapturedAuth>),
     /// Another route of the site knows them.
     Route(Arc<ForwardRoute>),
     /// Links are signed.
@@ -61,6 +65,14 @@ impl ServedAuth {
         now_ms: u64,
     ) -> Result<ServedAuth, String> {
         match &settings.source {
+            AccountSource::Files(files) if files.captured.is_some() => {
+                let auth = CapturedAuth {
+                    name: settings.name.clone(),
+                    realm: settings.realm.clone(),
+                    files: files.clone(),
+                };
+                Ok(ServedAuth::Captured(Arc::new(auth)))
+            }
             AccountSource::Files(files) => {
                 let source = AuthSource::open(settings, files, now_ms)
                     .map_err(|text| format!("auth \"{}\": {text}", settings.name))?;
@@ -84,6 +96,8 @@ pub struct AuthSource {
     /// What browsers show.
     pub realm: String,
     files: AccountFiles,
+    /// Where `htpasswd` is, where that is not its own path.
+    place: Option<Box<dyn AccountPlace>>,
     state: Mutex<AuthState>,
     times: LookTimes,
     /// Of the hashes of what is remembered.
@@ -106,7 +120,7 @@ struct AuthState {
 type FileVersions = [Option<FileVersion>; 2];
 
 /// What tells one state of a file from another: its inode, size, and times of change.
-type FileVersion = (u64, u64, i64, i64);
+pub(crate) type FileVersion = (u64, u64, i64, i64);
 
 /// When files were looked at last, in milliseconds of loop time.
 struct LookTimes(AtomicU64);
@@ -161,12 +175,26 @@ impl AuthSource {
         files: &AccountFiles,
         now_ms: u64,
     ) -> Result<AuthSource, String> {
+        let names = (settings.name.clone(), settings.realm.clone());
+        let source = AuthSource::new(names, files.clone(), None, now_ms)?;
+        source.accounts().map(|_| source)
+    }
+
+    /// The same by what it is called and what browsers show, with the reason why they cannot be
+    /// read in the place of accounts. Waits for a disk.
+    pub(crate) fn new(
+        (name, realm): (String, String),
+        files: AccountFiles,
+        place: Option<Box<dyn AccountPlace>>,
+        now_ms: u64,
+    ) -> Result<AuthSource, String> {
         let mut key = [0; 32];
         aws_lc_rs::rand::fill(&mut key).map_err(|_| "the system has no random numbers")?;
         let source = AuthSource {
-            name: settings.name.clone(),
-            realm: settings.realm.clone(),
-            files: files.clone(),
+            name,
+            realm,
+            files,
+            place,
             state: Mutex::new(AuthState {
                 accounts: Err(String::new()),
                 versions: [None; 2],
@@ -177,7 +205,7 @@ impl AuthSource {
             checking: Mutex::default(),
         };
         source.look();
-        source.accounts().map(|_| source)
+        Ok(source)
     }
 
     /// The accounts there are.
@@ -195,8 +223,11 @@ impl AuthSource {
 
     /// Reads the files anew where they have changed, and remembers nothing then. Waits for a disk.
     pub fn look(&self) {
-        let files = [Some(&self.files.htpasswd), self.files.groups.as_ref()];
-        let versions = files.map(|path| version(path?));
+        let htpasswd = match &self.place {
+            None => version(&self.files.htpasswd),
+            Some(place) => place.version(),
+        };
+        let versions = [htpasswd, self.files.groups.as_deref().and_then(version)];
         if self.state.lock().versions == versions && versions[0].is_some() {
             return;
         }
@@ -214,7 +245,14 @@ impl AuthSource {
 
     fn read(&self) -> Result<Accounts, String> {
         let htpasswd = &self.files.htpasswd;
-        let text = read_file(htpasswd)?;
+        let text = match &self.place {
+            None => read_file(htpasswd)?,
+            Some(place) => place.read(htpasswd).or_else(|text| match self.is_gone() {
+                // Nobody has an account then.
+                true => Ok(String::new()),
+                false => Err(text),
+            })?,
+        };
         let groups = self.files.groups.as_deref().map(read_file).transpose()?;
         let (accounts, faults) = Accounts::parse(&text, groups.as_deref());
         for fault in faults {
@@ -346,15 +384,14 @@ pub fn basic(value: &[u8]) -> Option<(String, Vec<u8>)> {
 }
 
 fn version(path: &Path) -> Option<FileVersion> {
-    let found = std::fs::metadata(path).ok()?;
+    std::fs::metadata(path).ok().map(|found| version_of(&found))
+}
+
+pub(crate) fn version_of(found: &std::fs::Metadata) -> FileVersion {
     let ns = |seconds: i64, ns: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(ns);
     let changed = ns(found.ctime(), found.ctime_nsec());
-    Some((
-        found.ino(),
-        found.size(),
-        ns(found.mtime(), found.mtime_nsec()),
-        changed,
-    ))
+    let modified = ns(found.mtime(), found.mtime_nsec());
+    (found.ino(), found.size(), modified, changed)
 }
 
 fn read_file(path: &Path) -> Result<String, String> {
@@ -383,6 +420,7 @@ mod tests {
             realm: "staff".to_owned(),
             source: AccountSource::Files(AccountFiles {
                 htpasswd,
+                captured: None,
                 groups: None,
                 remember: std::time::Duration::from_secs(10),
             }),

@@ -84,8 +84,11 @@ pub(super) fn machine_paths(tree: &Tree, report: &mut TidyReport) {
         for (number, line) in file.lines() {
             for folder in MACHINE_FOLDERS {
                 let begins = |(at, _): (usize, &str)| {
-                    // `examples/home/` and `https://host/home/` are something else.
-                    !line[..at].ends_with(|c: char| c.is_alphanumeric() || "_.-)}]>*".contains(c))
+                    // `examples/home/` and `https://host/home/` are something else, and so is a
+                    // folder that a capture names.
+                    let goes_on = |c: char| c.is_alphanumeric() || "_.-)}]>*".contains(c);
+                    let is_captured = line[at + folder.len()..].starts_with('{');
+                    !line[..at].ends_with(goes_on) && !is_captured
                 };
                 if line.match_indices(folder).any(begins) {
                     let message = format!("a path below {folder} exists on one machine only");

@@ -591,7 +591,12 @@ const SAMPLES: &[Sample] = &[
         places: &["a.md:2"],
         keeps: &[(
             "a.md",
-            concat!("see examples/ho", "me/ and https://host/wo", "rk/\n"),
+            concat!(
+                "see examples/ho",
+                "me/ and https://host/wo",
+                "rk/ and /ho",
+                "me/{user}\n"
+            ),
         )],
     },
     Sample {

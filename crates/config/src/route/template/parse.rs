@@ -48,6 +48,12 @@ pub enum TemplateFault {
     Fragment,
     /// A percent-encoded byte in a rewrite's path.
     Encoded,
+    /// A second capture in one name of a path on the disk.
+    SecondInName,
+    /// `..` behind a capture in such a path.
+    WayUp,
+    /// A capture of several names as one of such a path.
+    RestInName(String),
 }
 
 impl fmt::Display for TemplateError {
@@ -93,6 +99,17 @@ impl fmt::Display for TemplateError {
             TemplateFault::Encoded => f.write_str(
                 "a rewrite's path is decoded; write the character itself, not `%XX` (only `%2F` \
                      stands for itself)",
+            ),
+            TemplateFault::SecondInName => f.write_str(
+                "a folder's name has one capture at most; write a slash between the two",
+            ),
+            TemplateFault::WayUp => {
+                f.write_str("`..` behind a capture would leave its folder; write the path without")
+            }
+            TemplateFault::RestInName(name) => write!(
+                f,
+                "`{{{name}*}}` stands for several names, and a folder has one; capture one with \
+                 `{{{name}}}`"
             ),
         }
     }

@@ -278,6 +278,7 @@ fn each_us(tally: ScriptTally) -> u64 {
 fn runs(runs: &Runs) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match runs {
+        Runs::Captured(captured) => captured.shown(),
         Runs::Folder(folder) => folder.root.path().display().to_string(),
         Runs::Script(script) => text(&script.file),
         Runs::Command(command) => text(&command.program),

@@ -115,9 +115,11 @@ pub(super) struct Start<'a, A, V> {
 }
 
 /// What a start is, once it is allowed.
-pub(super) enum Allowed<'p> {
-    /// Its standard input is what came.
-    Plain,
+pub(super) enum Allowed<'a, 'p> {
+    /// This file runs, by itself or by its interpreter.
+    File(&'a [u8]),
+    /// A command, or what stays.
+    Line,
     /// Its standard input is this.
     Host(&'p OwnedFd),
 }
@@ -128,17 +130,20 @@ where
     V: Iterator<Item = &'a [u8]>,
 {
     /// Whether the policy has such a start.
-    pub(super) fn check<'p>(self, prepared: &'p PreparedProgram) -> Result<Allowed<'p>, Refused> {
+    pub(super) fn check<'p>(
+        self,
+        prepared: &'p PreparedProgram,
+    ) -> Result<Allowed<'a, 'p>, Refused> {
         let refused = |step, errno, what: &[u8]| Refused {
             step,
             errno,
             what: what.to_vec(),
         };
         let (file, allowed) = match self.find(prepared) {
-            PolicyMatch::File(file) => (Some(file), Allowed::Plain),
+            PolicyMatch::File(file) => (Some(file), Allowed::File(file)),
             PolicyMatch::Line(line) => match (&line.source, line.line.host) {
                 (Some(source), _) => (None, Allowed::Host(source)),
-                (None, None) => (None, Allowed::Plain),
+                (None, None) => (None, Allowed::Line),
                 // There was no memory for it: a host without its source must not run another's.
                 (None, Some(_)) => return Err((Step::Descriptors, libc::ENOMEM).into()),
             },

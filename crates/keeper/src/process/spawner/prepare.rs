@@ -12,11 +12,12 @@ use rustix::process::{Resource, geteuid, getpriority_process, getrlimit, setprio
 use super::asked::{HostSourceFiles, PolicyCommandLine};
 use super::cgroup::ProgramCgroup;
 use super::starts;
-use crate::process::child::{ChildCredentials, Recipe};
 use crate::process::kernel::{self, right};
 use crate::process::policy::Rules;
+use crate::process::recipe::{ChildCredentials, Recipe};
 use hob_config::program::is_of_parameter;
-use hob_config::{IoClass, Namespace, Rlimits, Sandbox};
+use hob_config::route::template::CapturedPath;
+use hob_config::{AccountRule, IoClass, Namespace, Rlimits, Sandbox};
 
 /// Soft limit of open files unless the config says otherwise: what programs expect, and what old
 /// ones can bear.
@@ -41,7 +42,10 @@ pub(super) struct PreparedProgram {
     pub(super) no_input: Option<OwnedFd>,
     /// The control group of its processes.
     pub(super) group: Option<Rc<ProgramCgroup>>,
+    /// Each of its programs becomes the account whose folder it is in.
+    pub(super) account: Option<AccountRule>,
     roots: Vec<PathBuf>,
+    pub(super) captured: Option<CapturedPath>,
     folders: Vec<PathBuf>,
     files: Vec<PathBuf>,
     pub(super) lines: Vec<PolicyCommandLine>,
@@ -60,9 +64,10 @@ impl PreparedProgram {
         trouble: &mut dyn FnMut(String),
     ) -> PreparedProgram {
         let identity = rules.identity.as_ref();
+        let is_other_account = identity.is_some() || rules.account.is_some();
         let namespaces = rules.sandbox.namespaces.as_slice();
         let has = |namespace| namespaces.contains(&namespace);
-        let is_user_needed = !namespaces.is_empty() && identity.is_none();
+        let is_user_needed = !namespaces.is_empty() && !is_other_account;
         let mut flags = namespaces
             .iter()
             .fold(0, |flags, namespace| flags | flag(*namespace));
@@ -75,7 +80,7 @@ impl PreparedProgram {
             maps: is_user_needed.then(maps),
             mount_tmp: has(Namespace::Mount),
             mount_proc: has(Namespace::Mount) && has(Namespace::Pid),
-            limits: limits(&rules.limits, identity.is_some()),
+            limits: limits(&rules.limits, is_other_account),
             nice: nice(rules.nice),
             io_priority: io_priority(rules.io_class),
             cpus: cpu_bits(&rules.cpus),
@@ -89,17 +94,24 @@ impl PreparedProgram {
             no_new_privileges: rules.sandbox.no_new_privileges || files.is_some(),
             sandbox: files,
             variables: block(&rules.variables),
-            must_fork: identity.is_some() && is_shared_memory_exposed(),
+            must_fork: is_other_account && is_shared_memory_exposed(),
         };
         PreparedProgram {
             recipe: Rc::new(recipe),
             owner: identity.map(|identity| identity.uid),
-            no_input: identity.and_then(|identity| shared_input(identity.uid)),
+            no_input: match (identity, &rules.account) {
+                (Some(identity), _) => shared_input(identity.uid),
+                // It is root's, and none of theirs.
+                (None, Some(account)) => shared_input(account.uids.0),
+                (None, None) => None,
+            },
             group: match rules.cgroup.is_wanted {
                 true => ProgramCgroup::make(places, name, &rules.cgroup, trouble),
                 false => None,
             },
+            account: rules.account.clone(),
             roots: rules.roots.clone(),
+            captured: rules.captured.clone(),
             folders: rules.folders.clone(),
             files: rules.files.clone(),
             lines: rules
@@ -145,6 +157,7 @@ impl PreparedProgram {
     /// Whether this is a program of the route.
     pub(super) fn may_run(&self, path: &[u8]) -> bool {
         is_below(path, &self.roots, Itself::No)
+            || self.is_captured(path, Itself::No)
             || self.files.iter().any(|known| bytes(known) == path)
     }
 
@@ -166,7 +179,18 @@ impl PreparedProgram {
 
     /// Whether a program may be started in this folder.
     pub(super) fn may_work_in(&self, folder: &[u8]) -> bool {
-        is_below(folder, &self.roots, Itself::Yes) || is_below(folder, &self.folders, Itself::Yes)
+        is_below(folder, &self.roots, Itself::Yes)
+            || self.is_captured(folder, Itself::Yes)
+            || is_below(folder, &self.folders, Itself::Yes)
+    }
+
+    /// Whether this is below a folder that captures give.
+    fn is_captured(&self, path: &[u8], itself: Itself) -> bool {
+        let found = self
+            .captured
+            .as_ref()
+            .and_then(|captured| captured.read(path));
+        found.is_some_and(|(_, rest)| is_below(rest, &[PathBuf::new()], itself))
     }
 }
 
@@ -403,7 +427,9 @@ mod tests {
             owner: None,
             no_input: None,
             group: None,
+            account: None,
             roots: vec!["/srv/cgi".into(), "/opt/x/".into()],
+            captured: None,
             folders: vec!["/var/jobs".into()],
             files: vec!["/usr/bin/python3".into()],
             lines: Vec::new(),
@@ -467,6 +493,32 @@ mod tests {
             assert!(!prepared.may_work_in(path.as_bytes()), "{path}");
         }
         assert!(!prepared.may_work_in(b"/srv/site/../jobs/.."));
+    }
+
+    #[test]
+    fn folders_of_captures_are_roots() {
+        let captured = CapturedPath::parse(Path::new("/people/{user}/cgi")).unwrap();
+        let prepared = PreparedProgram {
+            captured,
+            ..prepared()
+        };
+        assert!(prepared.may_run(b"/people/ann/cgi/a") && prepared.may_run(b"/people/a.b/cgi/x/y"));
+        assert!(prepared.may_work_in(b"/people/ann/cgi"));
+        for path in [
+            "/people/ann/cgi/",
+            "/people/ann/cgi/../a",
+            "/people/ann/cgi/x/../../a",
+            "/people/../cgi/a",
+            "/people/.a/cgi/b",
+            "/people/ann/cgix/b",
+            "/people/ann/b",
+            "/people/x/ann/cgi/b",
+        ] {
+            assert!(!prepared.may_run(path.as_bytes()), "{path}");
+        }
+        assert!(
+            !prepared.may_work_in(b"/people/ann") && !prepared.may_work_in(b"/people/ann/cgi/..")
+        );
     }
 
     #[test]

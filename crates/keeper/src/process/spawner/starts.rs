@@ -14,10 +14,14 @@ use super::asked::{self, Allowed};
 use super::cgroup::ProcessCgroup;
 use super::prepare::PreparedProgram;
 use super::running::{RunningProgramId, RunningPrograms};
+use crate::privileges;
 use crate::process::bare;
-use crate::process::child::{ChildSlot, Particulars, Recipe, StringsLayout};
+use crate::process::child::ChildSlot;
 use crate::process::message::{START_HEAD_BYTES, StartHead, Step};
 use crate::process::packet::Descriptors;
+use crate::process::recipe::{
+    AccountStart, AccountWay, ChildCredentials, Particulars, Recipe, StringsLayout,
+};
 
 /// Why a program was not started.
 #[derive(Debug)]
@@ -65,13 +69,17 @@ pub(super) fn start(
         let strings = read_memory(&memory, layout.len);
         slot.set_memory(strings.map_err(|errno| (Step::Message, errno.raw_os_error()))?);
     }
-    let (recipe, source) = check(prepared, slot, layout, head)?;
-    for descriptor in input.iter().chain([&output, &errors]) {
-        give(descriptor, prepared.owner)?;
-    }
-    if let Some(channel) = &channel {
-        give_channel(channel, prepared.owner)?;
-    }
+    let Checked {
+        recipe,
+        source,
+        account,
+    } = check(prepared, slot, layout, head)?;
+    let owner = owner(prepared, account.as_ref())?;
+    give_all(
+        input.iter().chain([&output, &errors]),
+        channel.as_ref(),
+        owner,
+    )?;
     let own_input;
     let input = match (source, &input, &prepared.no_input) {
         (Some(_), Some(_), _) => return Err(wrong(Step::Descriptors)),
@@ -96,6 +104,7 @@ pub(super) fn start(
         mark: reserved.mark,
         spawner: running.spawner(),
         outlives: head.outlives,
+        account,
     };
     match slot.start(layout, particulars, report) {
         Ok(pid) => {
@@ -113,6 +122,32 @@ pub(super) fn start(
     }
 }
 
+/// Who a program runs as; `None` is who we are, which is never root.
+fn owner(
+    prepared: &PreparedProgram,
+    account: Option<&AccountStart>,
+) -> Result<Option<u32>, Refused> {
+    let owner = account
+        .map(|account| account.identity.uid)
+        .or(prepared.owner);
+    match owner.is_none() && geteuid().is_root() {
+        true => Err((Step::User, libc::EPERM).into()),
+        false => Ok(owner),
+    }
+}
+
+/// Gives a program its streams and its channel.
+fn give_all<'d>(
+    streams: impl Iterator<Item = &'d OwnedFd>,
+    channel: Option<&OwnedFd>,
+    owner: Option<u32>,
+) -> Result<(), Refused> {
+    for descriptor in streams {
+        give(descriptor, owner)?;
+    }
+    channel.map_or(Ok(()), |channel| give_channel(channel, owner))
+}
+
 /// A place in the control group of the program, if it has one.
 fn seat(prepared: &PreparedProgram) -> Result<Option<Rc<ProcessCgroup>>, Refused> {
     let Some(group) = &prepared.group else {
@@ -124,17 +159,22 @@ fn seat(prepared: &PreparedProgram) -> Result<Option<Rc<ProcessCgroup>>, Refused
     Ok(Some(Rc::new(seat)))
 }
 
-/// Refuses what the policy does not allow; gives the recipe of what it does, and the source of a
-/// host that it is.
+/// A start that the policy allows.
+struct Checked<'p> {
+    recipe: Rc<Recipe>,
+    /// Of a host that it is.
+    source: Option<&'p OwnedFd>,
+    /// Who it becomes, where its folder says that.
+    account: Option<AccountStart>,
+}
+
+/// Refuses what the policy does not allow.
 fn check<'p>(
     prepared: &'p PreparedProgram,
     slot: &ChildSlot,
     layout: StringsLayout,
     head: StartHead,
-) -> Result<(Rc<Recipe>, Option<&'p OwnedFd>), Refused> {
-    if prepared.owner.is_none() && geteuid().is_root() {
-        return Err((Step::User, libc::EPERM).into());
-    }
+) -> Result<Checked<'p>, Refused> {
     let strings = slot.path_and_folder(layout);
     let (path, folder) = strings.ok_or_else(|| wrong(Step::Message))?;
     if !prepared.may_work_in(folder) {
@@ -149,18 +189,81 @@ fn check<'p>(
         && bare::is_bare(path, slot.arguments(layout), layout.variable_count);
     if has_nothing_to_do && (prepared.is_named(path) || bare::is_of_system(path)) {
         let recipe = prepared.bare().ok_or((Step::Sandbox, libc::EMFILE))?;
-        return Ok((recipe, None));
+        // With nothing to do it is in nobody's folder: it starts as whom the policy names, or not.
+        return Ok(Checked {
+            recipe,
+            source: None,
+            account: None,
+        });
     }
     let asked = asked::Start {
         path,
         arguments: slot.arguments(layout),
         variables: slot.variables(layout),
     };
-    let source = match asked.check(prepared)? {
-        Allowed::Plain => None,
-        Allowed::Host(source) => Some(source),
+    let allowed = asked.check(prepared)?;
+    let account = match (&prepared.account, &allowed) {
+        (None, _) => None,
+        (Some(_), Allowed::File(file)) => Some(account(prepared, (path, folder), file)?),
+        (Some(_), Allowed::Line | Allowed::Host(_)) => {
+            return Err((Step::Account, libc::ENOENT).into());
+        }
     };
-    Ok((Rc::clone(&prepared.recipe), source))
+    Ok(Checked {
+        recipe: Rc::clone(&prepared.recipe),
+        source: match allowed {
+            Allowed::Host(source) => Some(source),
+            Allowed::File(_) | Allowed::Line => None,
+        },
+        account,
+    })
+}
+
+/// The account whose folder a file is in, as the system knows it now; the file runs in its own
+/// folder. The rest is checked on the way there, as that account.
+fn account(
+    prepared: &PreparedProgram,
+    (path, folder): (&[u8], &[u8]),
+    file: &[u8],
+) -> Result<AccountStart, Refused> {
+    let refused = |step, errno, what: &[u8]| Refused {
+        step,
+        errno,
+        what: what.to_vec(),
+    };
+    let (Some(rule), Some(captured)) = (&prepared.account, &prepared.captured) else {
+        return Err((Step::Account, libc::ENOENT).into());
+    };
+    let of = file
+        .iter()
+        .rposition(|byte| *byte == b'/')
+        .map(|at| &file[..at]);
+    if of != Some(folder) {
+        return Err(refused(Step::Folder, libc::EACCES, folder));
+    }
+    let (values, _) = captured.read(file).ok_or((Step::Account, libc::ENOENT))?;
+    let mut values = captured.captures().zip(values);
+    let value = values.find(|(capture, _)| rule.name.capture.as_deref() == Some(*capture));
+    let (_, value) = value.ok_or((Step::Account, libc::ENOENT))?;
+    let name = rule.name.filled(value);
+    let known = std::str::from_utf8(&name)
+        .ok()
+        .and_then(privileges::account);
+    let identity = known.ok_or_else(|| refused(Step::Account, libc::ENOENT, &name))?;
+    let is_within = |id: u32, (min, max): (u32, u32)| id != 0 && (min..=max).contains(&id);
+    if !is_within(identity.uid, rule.uids) || !is_within(identity.gid, rule.gids) {
+        return Err(refused(Step::AccountNumber, libc::EPERM, &name));
+    }
+    let way = AccountWay::to(&captured.fixed, file, path == file);
+    let way = way.ok_or_else(|| refused(Step::FolderKind, libc::EPERM, file))?;
+    Ok(AccountStart {
+        identity: ChildCredentials {
+            uid: identity.uid,
+            gid: identity.gid,
+            groups: identity.groups,
+        },
+        way,
+    })
 }
 
 fn wrong(step: Step) -> Refused {

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use foldhash::fast::RandomState;
 use hob_http::{Answered, Request, Response};
-use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
 
 use crate::cache::entry::write_key;
@@ -18,11 +17,12 @@ use crate::handle::cgi::find::{ProgramFolder, ProgramLookup};
 use crate::handle::cgi::job::{AskedJob, JobKind, ProgramJob};
 use crate::handle::cgi::limits::{PLACE_BYTES_MAX, PLACES_MAX};
 use crate::handle::cgi::{Cgi, Runs, start};
+use crate::handle::files::find::pool_is_full;
 use crate::handle::files::open::May;
 use crate::handle::plain;
 use crate::handle::script::body::{BodyCollectError, ProgramRequestBody};
 use crate::handle::script::call::ProgramCall;
-use crate::handle::script::fail::{broken_body, note};
+use crate::handle::script::fail::broken_body;
 use crate::handle::script::gate::{GateRefusal, enter};
 use crate::handle::warm::HostLinks;
 use crate::serve::ServerState;
@@ -114,17 +114,17 @@ impl AnswersRoute for Cgi {
             now_ms: desk.now_ms.get(),
             call: on.call.cloned(),
         };
-        answer(ask, on.path, on.below)
+        match &self.runs {
+            Runs::Captured(captured) => captured.answer(ask, on),
+            _ => answer(ask, on.path, on.below),
+        }
     }
 }
 
 /// Answers a request. `path` is normal; from `below` on it is the program's.
 fn answer(ask: CgiRequest, path: &[u8], below: usize) -> Answered {
-    if ask.call.is_none() {
-        if let Some(refusal) = refuse_method(&ask.cgi, &ask.request) {
-            return Answered::Ready(refusal);
-        }
-        ask.request.set_half_close(ask.cgi.half_close);
+    if let Some(refusal) = begin(&ask) {
+        return Answered::Ready(refusal);
     }
     let mut found = None;
     if let Runs::Folder(folder) = &ask.cgi.runs {
@@ -137,6 +137,18 @@ fn answer(ask: CgiRequest, path: &[u8], below: usize) -> Answered {
         Ok(job) => Answered::Later(Box::pin(run(ask, job))),
         Err(response) => Answered::Ready(*response),
     }
+}
+
+/// What is done before a program is looked for; or the answer without one.
+pub(super) fn begin(ask: &CgiRequest) -> Option<Response> {
+    if ask.call.is_some() {
+        return None;
+    }
+    let refusal = refuse_method(&ask.cgi, &ask.request);
+    if refusal.is_none() {
+        ask.request.set_half_close(ask.cgi.half_close);
+    }
+    refusal
 }
 
 /// The answer to a method that no program is started for.
@@ -180,16 +192,7 @@ async fn find_and_run(ask: CgiRequest, path: Box<[u8]>, below: usize) -> Respons
     });
     let found = match job {
         Ok(job) => job.await.flatten(),
-        Err(_) => {
-            ask.counters.disk_refused.add(1);
-            ask.counters.limit_disk_queue.add(1);
-            note(
-                &ask.request,
-                Fault::Server,
-                "limits: the file pool's queue is full",
-            );
-            return plain::busy();
-        }
+        Err(_) => return pool_is_full(&ask.counters, &ask.request),
     };
     ask.request.record_mut().disk_wait_us += started.elapsed().as_micros() as u64;
     let found = found.unwrap_or(ProgramLookup::Missing);
@@ -203,7 +206,7 @@ async fn find_and_run(ask: CgiRequest, path: Box<[u8]>, below: usize) -> Respons
 }
 
 /// Collects a body that does not say its length, waits for a place, and runs the program.
-async fn run(ask: CgiRequest, job: ProgramJob) -> Response {
+pub(super) async fn run(ask: CgiRequest, job: ProgramJob) -> Response {
     let is_command = matches!(job.kind, JobKind::Command(_));
     let takes_body = !is_command && ask.call.is_none();
     let spooled = match ask.request.body_len() {

@@ -4,6 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::handle::cgi::captured::CapturedPrograms;
 use crate::handle::cgi::command::RouteCommand;
 use crate::handle::cgi::find::{Allowed, Interpreter, ProgramFolder, interpreter_of};
 use crate::handle::cgi::{Cgi, RouteProgram, Runs};
@@ -15,7 +16,10 @@ use crate::handle::script::stderr::StderrRateLimit;
 use crate::handle::script::used::{RouteScripts, Scripts};
 use crate::handle::warm::{self, RouteHosts};
 use crate::route::pattern::Pattern;
+use crate::route::template::{CapturedPath, TemplateError};
 use crate::serve::ServerState;
+use crate::serve::captured::Captured;
+use hob_config::AccountRule;
 use hob_keeper::process::{ProgramRef, Strings};
 
 /// Where a handler answers.
@@ -26,8 +30,11 @@ pub struct On<'a> {
     pub route: &'a config::Route,
     /// The route's pattern.
     pub pattern: &'a Pattern,
-    /// The folder of programs, for settings that have one.
+    /// The folder of programs, for settings that have one; where that has captures, the folder
+    /// before the first of them.
     pub root: Option<Arc<Root>>,
+    /// So many folders are kept open that captures give.
+    pub roots_max: usize,
 }
 
 /// Makes a handler of its settings. May wait for a disk.
@@ -41,7 +48,7 @@ pub fn build(
     shared: &ServerState,
 ) -> Result<Cgi, String> {
     let (environment, set_names) = environment(program)?;
-    let runs = runs(settings, &on, program.path(), shared)?;
+    let runs = runs(settings, &on, program, shared)?;
     let warm = forked_from(settings, (program, reference), shared)?;
     Ok(Cgi {
         warm,
@@ -64,16 +71,18 @@ pub fn build(
     })
 }
 
-/// What runs, with folders opened and names of programs looked up in `path`.
+/// What runs, with folders opened and names of programs looked up.
 fn runs(
     settings: &config::Cgi,
     on: &On<'_>,
-    path: &str,
+    program: &ProgramConfig,
     shared: &ServerState,
 ) -> Result<Runs, String> {
+    let (path, account) = (program.path(), program.account.as_ref());
     Ok(match &settings.runs {
         CgiRuns::Folder {
             dir,
+            captured: None,
             index,
             symlinks_to,
             interpreters,
@@ -91,7 +100,17 @@ fn runs(
                     .map(|place| Allowed::of(place))
                     .collect(),
                 interpreters: resolved(interpreters, path)?,
+                is_captured: false,
             })
+        }
+        CgiRuns::Folder {
+            captured: Some(captured),
+            index,
+            interpreters,
+            ..
+        } => {
+            let interpreters = resolved(interpreters, path)?;
+            captured_runs(captured, index, interpreters, (on, account), shared)?
         }
         CgiRuns::Script { file, interpreters } => {
             let file = file.as_os_str().as_bytes().to_vec();
@@ -125,6 +144,31 @@ fn runs(
             })
         }
     })
+}
+
+/// Programs in folders that captures give.
+fn captured_runs(
+    captured: &CapturedPath,
+    index: &[String],
+    interpreters: Vec<Interpreter>,
+    (on, account): (&On<'_>, Option<&AccountRule>),
+    shared: &ServerState,
+) -> Result<Runs, String> {
+    let template = captured.bind(on.pattern);
+    let template = template.map_err(|fault| TemplateError { at: 0, fault }.to_string())?;
+    let Some(fixed) = on.root.clone() else {
+        return Err(format!(
+            "the folder {} is not open",
+            captured.fixed.display()
+        ));
+    };
+    Ok(Runs::Captured(Arc::new(CapturedPrograms {
+        pool: shared.pool.for_lane(fixed.lane()),
+        folders: Captured::new(template, fixed, on.roots_max),
+        index: index.to_vec(),
+        interpreters,
+        account: account.cloned(),
+    })))
 }
 
 /// What its processes are forked from, when they are.

@@ -10,6 +10,7 @@ use super::preflight;
 use crate::handle::cgi;
 use crate::handle::cgi::keys::CGI;
 use crate::handle::config::build_site::OnSection;
+use crate::handle::config::captured::{plain_root, read_captured, refuse_captures};
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
@@ -19,6 +20,7 @@ use crate::handle::config::tree::{Argument, Section};
 use crate::handle::config::{Config, Route, Warm};
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
+use crate::route::template::{CapturedPath, has_captures};
 use crate::serve::sites::SitesBuildContext;
 use hob_keeper::preflight::ProgramCheck;
 
@@ -78,6 +80,8 @@ pub enum CgiRuns {
     Folder {
         /// Where the programs are.
         dir: PathBuf,
+        /// The same where it is another one for each account or host.
+        captured: Option<CapturedPath>,
         /// Programs that answer for a folder, first found wins.
         index: Vec<String>,
         /// Folders elsewhere that symbolic links may lead into.
@@ -156,8 +160,8 @@ impl Configured for cgi::Cgi {
         programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
     ) -> (Cgi, CgiSpots) {
-        let site_root = on.around.site.optional_path("root");
-        build_cgi(section, site_root, programs, faults)
+        let site_root = plain_root(on.around.site);
+        build_cgi(section, site_root, on.pattern, programs, faults)
     }
 
     fn build(
@@ -216,14 +220,23 @@ pub(in crate::handle) fn on_disk(
         .map_or(PATH, ProgramConfig::path);
     let interpreters: &[_] = match &cgi.runs {
         CgiRuns::Folder {
-            dir, interpreters, ..
+            dir,
+            captured,
+            interpreters,
+            ..
         } => {
-            looked.folder(dir, spots.dir, faults);
+            let fixed = captured.as_ref().map_or(dir, |captured| &captured.fixed);
+            // Captures that are wrong are told already.
+            if !has_captures(fixed) {
+                looked.folder(fixed, spots.dir, faults);
+            }
             interpreters
         }
         CgiRuns::Script { file, interpreters } => {
             let hint = "write `dir` for a folder of programs";
-            looked.file(file, spots.script, hint, faults);
+            if !has_captures(file) {
+                looked.file(file, spots.script, hint, faults);
+            }
             interpreters
         }
         CgiRuns::Command { dir, arguments, .. } => {
@@ -245,10 +258,11 @@ pub(in crate::handle) fn on_disk(
 pub(crate) fn build_cgi(
     section: &Section,
     site_root: Option<&PathBuf>,
+    pattern: Option<&Pattern>,
     programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
 ) -> (Cgi, CgiSpots) {
-    let runs = runs(section, site_root, faults);
+    let runs = runs(section, site_root, pattern, faults);
     let document_root = match (&runs, site_root) {
         (_, Some(root)) => root.clone(),
         (CgiRuns::Folder { dir, .. } | CgiRuns::Command { dir, .. }, None) => dir.clone(),
@@ -307,11 +321,15 @@ fn allow(runs: &CgiRuns, program: &mut ProgramConfig) {
     match runs {
         CgiRuns::Folder {
             dir,
+            captured,
             interpreters,
             symlinks_to,
             ..
         } => {
-            program.roots.push(dir.clone());
+            program.captured.clone_from(captured);
+            if captured.is_none() {
+                program.roots.push(dir.clone());
+            }
             program.roots.extend_from_slice(symlinks_to);
             allow_interpreters(interpreters, program);
         }
@@ -374,7 +392,12 @@ pub(crate) fn limits(section: &Section, faults: &mut Faults<'_>) -> RunLimits {
     limits
 }
 
-fn runs(section: &Section, site_root: Option<&PathBuf>, faults: &mut Faults<'_>) -> CgiRuns {
+fn runs(
+    section: &Section,
+    site_root: Option<&PathBuf>,
+    pattern: Option<&Pattern>,
+    faults: &mut Faults<'_>,
+) -> CgiRuns {
     const WAYS: [&str; 3] = ["dir", "script", "command"];
     let given: Vec<&str> = WAYS.into_iter().filter(|way| section.has(way)).collect();
     match given[..] {
@@ -400,6 +423,9 @@ fn runs(section: &Section, site_root: Option<&PathBuf>, faults: &mut Faults<'_>)
     unused(section, is_command, faults);
     let interpreters = interpreters(section, faults);
     let dir = section.optional_path("dir").cloned();
+    if is_command || section.has("script") {
+        refuse_captures(section, &["dir", "script"], ONE_PROGRAM, faults);
+    }
     if is_command {
         let dir = dir.or_else(|| site_root.cloned());
         return command(section, dir.unwrap_or_else(|| PathBuf::from("/")), faults);
@@ -411,13 +437,26 @@ fn runs(section: &Section, site_root: Option<&PathBuf>, faults: &mut Faults<'_>)
         };
     }
     let index = index(section, faults);
+    let spot = section.spot("dir");
+    let captured = { dir.as_deref() }.and_then(|dir| read_captured(dir, pattern, spot, faults));
+    if let (Some(_), Some(given)) = (&captured, section.given("symlinks_to")) {
+        faults
+            .error(given.key, "`symlinks_to` beside captures in `dir`")
+            .see(spot, "the folder is another one for each request")
+            .hint("remove it: no link leads out of such a folder");
+    }
     CgiRuns::Folder {
         dir: dir.unwrap_or_default(),
+        captured,
         index,
         symlinks_to: symlinks_to(section, faults),
         interpreters,
     }
 }
+
+/// Why a program has one place.
+const ONE_PROGRAM: &str = "captures stand in `dir` of a `cgi` without `command` and `script`, and \
+                           the rest of the path says which program of the folder runs";
 
 /// Folders that links of a folder of programs may lead into.
 pub(crate) fn symlinks_to(section: &Section, faults: &Faults<'_>) -> Vec<PathBuf> {

@@ -6,7 +6,7 @@ use hob_http::{Body, Fields, Response};
 
 use crate::explain::{ExplainedProgram, Explanation, OnExplained, shown};
 use crate::handle::cgi::answer::refuse_method;
-use crate::handle::cgi::job::{AskedJob, JobKind};
+use crate::handle::cgi::job::{AskedJob, JobKind, ProgramJob};
 use crate::handle::cgi::{Cgi, Runs};
 
 use crate::handle::ExplainsRoute;
@@ -18,15 +18,26 @@ impl ExplainsRoute for Cgi {
         if let Some(refusal) = refuse_method(self, request) {
             return refusal;
         }
-        let found = match &self.runs {
-            Runs::Folder(folder) => folder.find(&on.path[on.below..], 0, 0, May::Wait),
-            Runs::Script(_) | Runs::Command(_) => None,
-        };
         let asked = AskedJob {
             request,
             call: None,
         };
-        match self.job(asked, found, on.path, on.below) {
+        if let Runs::Captured(captured) = &self.runs {
+            let job = captured.explain(self, asked, on, told);
+            return self.tell_job(job, told);
+        }
+        let found = match &self.runs {
+            Runs::Folder(folder) => folder.find(&on.path[on.below..], 0, 0, May::Wait),
+            _ => None,
+        };
+        self.tell_job(self.job(asked, found, on.path, on.below), told)
+    }
+}
+
+impl Cgi {
+    /// Tells what would run, or why nothing would.
+    fn tell_job(&self, job: Result<ProgramJob, Box<Response>>, told: &mut Explanation) -> Response {
+        match job {
             Err(response) => *response,
             Ok(job) => {
                 told.program = Some(ExplainedProgram {

@@ -14,7 +14,7 @@ use crate::handle::plain;
 use crate::handle::script::call;
 use crate::handle::script::fail::explain_page;
 use crate::handle::script::head::BadHead;
-use hob_keeper::process::message::Step;
+use hob_keeper::process::message::{ACCOUNT_CHECKS, Step};
 use hob_keeper::process::{Exit, is_lack};
 use hob_keeper::shebang::{LINE_BYTES_MAX, line_fault};
 
@@ -117,6 +117,15 @@ impl CgiFailure {
         )
     }
 
+    /// It was not to run as the account whose folder it is in.
+    pub(super) fn is_by_account(&self) -> bool {
+        let CgiFailure::NotStarted { step, .. } = self else {
+            return false;
+        };
+        let mut checks = ACCOUNT_CHECKS.iter();
+        checks.any(|check| *step == check.text() || *step == check.text_unpermitted())
+    }
+
     /// The status that tells the client.
     pub(super) fn status(&self) -> u16 {
         match self {
@@ -127,6 +136,7 @@ impl CgiFailure {
             | CgiFailure::SpawnerGone
             | CgiFailure::NoPipes(_) => 503,
             CgiFailure::NotStarted { errno, .. } if is_lack(*errno) => 503,
+            _ if self.is_by_account() => 403,
             CgiFailure::FirstByte | CgiFailure::Total | CgiFailure::Silent => 504,
             CgiFailure::Code(_) | CgiFailure::Unreadable => 500,
             CgiFailure::NotStarted { .. } if self.fault() == Fault::Server => 500,
@@ -173,6 +183,7 @@ impl CgiFailure {
             CgiFailure::Killed(_) => "a signal ended the program",
             CgiFailure::Code(_) => "the command failed",
             CgiFailure::Failed(_) => "the program failed after its head",
+            failure if failure.is_by_account() => "the program may not run as its account",
             CgiFailure::NotStarted { .. } => "the program could not be started",
             CgiFailure::Busy => "limits: too many programs wait to be started",
             CgiFailure::SpawnerGone => {
@@ -208,6 +219,9 @@ impl CgiFailure {
             CgiFailure::Short { announced, came } => format!("{came} bytes of {announced}"),
             CgiFailure::Killed(signal) => format!("signal {signal}"),
             CgiFailure::Code(code) | CgiFailure::Failed(code) => format!("exit code {code}"),
+            CgiFailure::NotStarted { step, errno: _ } if self.is_by_account() => {
+                format!("cannot {step}")
+            }
             CgiFailure::NotStarted { step, errno } => {
                 format!("cannot {step}: {}", io::Error::from_raw_os_error(*errno))
             }

@@ -29,6 +29,8 @@ pub struct ProgramFolder {
     pub places: Vec<Allowed>,
     /// Who runs files that cannot run by themselves.
     pub interpreters: Vec<Interpreter>,
+    /// It is one of many, whose programs are told that it is the site's root.
+    pub is_captured: bool,
 }
 
 /// A folder that links may lead into.
@@ -262,6 +264,7 @@ mod tests {
             index: vec!["index.cgi".to_owned(), "index.py".to_owned()],
             places: vec![Allowed::of(path), Allowed::of(&path.join("../shared"))],
             interpreters: vec![by(".py", "/python"), by(".x.py", "/other")],
+            is_captured: false,
         }
     }
 

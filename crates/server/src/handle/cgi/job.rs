@@ -2,6 +2,7 @@
 //! started here.
 
 use std::borrow::Cow;
+use std::os::unix::ffi::OsStrExt;
 
 use hob_http::{Request, Response};
 use hob_trace::Fault;
@@ -32,6 +33,8 @@ pub(crate) struct ProgramJob {
     pub(crate) arguments: Strings,
     /// What it is.
     pub(crate) kind: JobKind,
+    /// What it is told is the site's root, where that is not the same for all.
+    pub(crate) document_root: Option<Vec<u8>>,
 }
 
 /// What runs.
@@ -88,13 +91,13 @@ impl Cgi {
     ) -> Result<ProgramJob, Box<Response>> {
         match (&self.runs, found) {
             (Runs::Folder(folder), Some(found)) => self.settle(asked, folder, found, path, below),
-            (Runs::Folder(_), None) => Err(Box::new(plain::error(404))),
+            (Runs::Folder(_) | Runs::Captured(_), _) => Err(Box::new(plain::error(404))),
             (Runs::Script(script), _) => self.script(asked, script, path, below),
             (Runs::Command(_), _) => self.command(asked.request),
         }
     }
 
-    fn settle(
+    pub(super) fn settle(
         &self,
         asked: AskedJob<'_>,
         folder: &ProgramFolder,
@@ -141,7 +144,12 @@ impl Cgi {
         // One that is kept has started already.
         let interpreter = interpreter.filter(|_| self.warm.is_none());
         let parts = (name.into_owned(), path_info.into_owned());
+        let root = folder.root.path().as_os_str().as_bytes();
         ProgramJob::program(asked, folder.file(place), interpreter, parts)
+            .map(|job| ProgramJob {
+                document_root: folder.is_captured.then(|| root.to_vec()),
+                ..job
+            })
             .map_err(|_| self.refuse_path(asked.request, path, &CgiFailure::Unpassable))
     }
 
@@ -188,6 +196,7 @@ impl Cgi {
             dir: command.dir.clone(),
             arguments,
             kind: JobKind::Command(command.output.clone()),
+            document_root: None,
         })
     }
 
@@ -229,6 +238,7 @@ impl ProgramJob {
             file,
             arguments: words,
             kind: JobKind::Program { name, path_info },
+            document_root: None,
         })
     }
 
@@ -254,7 +264,7 @@ impl ProgramJob {
                 name,
                 path_info,
                 file: &self.file,
-                document_root: &cgi.document_root,
+                document_root: self.document_root.as_ref().unwrap_or(&cgi.document_root),
             },
             passes_authorization: cgi.settings.pass_authorization,
             may_tunnel: false,

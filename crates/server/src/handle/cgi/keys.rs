@@ -4,9 +4,9 @@ use crate::handle::config::key::Preset::Nothing;
 use crate::handle::config::key::ValueType::{
     Arguments, Integer, Map, Path, Size, Text, Texts, Word,
 };
-use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable};
+use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable, ValueType};
 use crate::handle::config::schema::{
-    KIB, MIB, PROGRAM, TIME_OR_NONE, TIME_SOME, TIME_TO_MINUTE, secs,
+    GIDS, KIB, MIB, PROGRAM, TIME_OR_NONE, TIME_SOME, TIME_TO_MINUTE, UIDS, secs,
 };
 use crate::handle::script::keys::{DEV, PASS_AUTHORIZATION};
 
@@ -19,6 +19,8 @@ pub(crate) static CGI: SchemaTable = SchemaTable {
            nothing else is said here.",
     base: Some(&PROGRAM),
     keys: &[
+        SchemaKey::new("uids", ValueType::Table(&UIDS), Nothing("")),
+        SchemaKey::new("gids", ValueType::Table(&GIDS), Nothing("")),
         SchemaKey::new(
             "dir",
             Path,
@@ -27,7 +29,9 @@ pub(crate) static CGI: SchemaTable = SchemaTable {
         .says(
             "Folder of programs: what follows the route's prefix names one, and what follows \
                  that is its `PATH_INFO`. Nothing in it is ever sent as a file. For a `command`, \
-                 the folder it works in.",
+                 the folder it works in. Without one, captures of the route's path and `{host}` \
+                 may be parts of its names: `/home/{user}/cgi-bin`; no link is followed \
+                 behind the first of them.",
         )
         .example("\"cgi-bin\"")
         .aka(&["root", "folder", "directory", "path"]),

@@ -2,7 +2,7 @@
 //!
 //! - `answer` from a request to a running program and its answer
 //! - `explain` what would run, without running it
-//! - `find` which program a path means
+//! - `find` which program a path means, `captured` in which of many folders
 //! - `arguments`, `command`, `job` what it is started with, `start` starting it
 //! - `run` what is known of a running program, and the task that looks after it; `running` its
 //!   process, which is started or forked (`handle/warm`)
@@ -14,6 +14,7 @@
 pub mod answer;
 pub mod arguments;
 pub mod build;
+pub mod captured;
 pub mod command;
 pub mod config;
 mod explain;
@@ -42,10 +43,10 @@ use hob_keeper::process::{ProgramRef, Strings};
 /// A handler of this kind, ready to answer.
 pub struct Cgi {
     /// The same number for the same settings as long as the process lives.
-    pub id: u32,
+    pub id: u64,
     /// The same number for the same way to run the same programs, as long as the process lives.
     /// What is learned of interpreters is kept by it.
-    pub way: u32,
+    pub way: u64,
     /// As configured.
     pub settings: crate::handle::config::Cgi,
     /// What runs.
@@ -74,6 +75,8 @@ pub struct Cgi {
 pub enum Runs {
     /// The program that the path names.
     Folder(find::ProgramFolder),
+    /// The same, in a folder of which each account or host has another one.
+    Captured(Arc<captured::CapturedPrograms>),
     /// One program for every path.
     Script(RouteProgram),
     /// A command.

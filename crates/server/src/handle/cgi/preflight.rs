@@ -16,6 +16,15 @@ const TOLD_MAX: usize = 5;
 pub(super) fn look(cgi: &Cgi, spots: &CgiSpots, look: &mut ProgramCheck<'_, '_, '_>) {
     let interpreters: &[_] = match &cgi.runs {
         CgiRuns::Folder {
+            captured: Some(captured),
+            interpreters,
+            ..
+        } => {
+            // Those of accounts are looked at when they are asked for.
+            look.server_enters(&captured.fixed, spots.dir);
+            interpreters
+        }
+        CgiRuns::Folder {
             dir, interpreters, ..
         } => {
             // The server looks for the program there.

@@ -50,6 +50,9 @@ pub(super) async fn run(
             response
         }
         Err(failure) => {
+            if failure.is_by_account() {
+                ask.counters.account_refused.add(1);
+            }
             let printed = match &attempt.running {
                 Some(_) if matches!(failure, CgiFailure::HostGone) => {
                     host_words(ask, attempt.host.as_deref()).await

@@ -12,6 +12,16 @@ use crate::serve::sites::Slashes;
 
 impl AnswersRoute for Files {
     fn answer(self: &Arc<Files>, on: &OnRoute<'_>) -> Answered {
+        match &self.captured {
+            None => self.answer_from_root(on),
+            Some(captured) => self.answer_from(captured, on),
+        }
+    }
+}
+
+impl Files {
+    /// A file below the root there is.
+    pub(super) fn answer_from_root(self: &Arc<Files>, on: &OnRoute<'_>) -> Answered {
         let site = on.site;
         let (others, below) = Others::on(self, (site, on.route), on.path, on.below);
         let path = on.path.get(below..).unwrap_or_default();

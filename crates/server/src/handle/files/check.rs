@@ -7,6 +7,7 @@ use super::source_sent;
 use crate::handle::HandlerSpots;
 use crate::handle::config::check::{PathLookups, PathStatus};
 use crate::handle::config::{Config, Faults, RouteSpots, Site, SiteSpots};
+use crate::route::template::has_captures;
 
 /// Tells what is wrong with the files of a site as a whole.
 pub(in crate::handle) fn site(
@@ -63,11 +64,12 @@ fn on_disk(
     looked: &mut PathLookups<'_>,
     faults: &mut Faults<'_>,
 ) {
-    // Without a root, that is told already.
-    if files.root.as_os_str().is_empty() {
+    // Without a root, and with captures that are wrong, that is told already.
+    if files.root.as_os_str().is_empty() || has_captures(files.fixed_root()) {
         return;
     }
-    if looked.root(&files.root, spots.root, faults) == Some(PathStatus::Folder) {
+    let found = looked.root(files.fixed_root(), spots.root, faults);
+    if found == Some(PathStatus::Folder) && files.captured.is_none() {
         fallback(files, spots, looked, faults);
     }
 }
@@ -117,6 +119,13 @@ fn fallback(
 }
 
 fn pinned(config: &Config, files: &FilesSettings, spots: &FilesSpots, faults: &mut Faults<'_>) {
+    if files.cache == CacheMode::Pin && files.captured.is_some() {
+        let message = "files cannot be pinned: which folders they are in is not known at the start";
+        faults
+            .error(spots.cache, message)
+            .see(spots.root, "the root is another one for each request")
+            .hint("remove `cache = \"pin\"`");
+    }
     if files.cache == CacheMode::Pin && config.cache.bytes == Some(0) {
         faults
             .error(spots.cache, "files cannot be pinned: the cache is off")

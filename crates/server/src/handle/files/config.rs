@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::handle::config::build_after::Answering;
 use crate::handle::config::build_site::{OnSection, codings, owned};
+use crate::handle::config::captured::read_captured;
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::key::Preset::Nothing;
 use crate::handle::config::key::ValueType::OrText;
@@ -17,6 +18,7 @@ use crate::handle::files::keys::{FILES, ROUTE_FILES};
 use crate::handle::files::{Files, check};
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
+use crate::route::template::CapturedPath;
 use crate::serve::sites::SitesBuildContext;
 use hob_keeper::preflight::ProgramCheck;
 
@@ -25,6 +27,8 @@ use hob_keeper::preflight::ProgramCheck;
 pub struct FilesSettings {
     /// The folder. A path below the route's prefix is looked up here.
     pub root: PathBuf,
+    /// The same where it is another one for each account or host.
+    pub captured: Option<CapturedPath>,
     /// True: the whole path is looked up below the root, not only what follows the route's prefix.
     pub keep_prefix: bool,
     /// Files that answer for a folder, first found wins.
@@ -87,6 +91,14 @@ pub enum CacheMode {
 pub(crate) const SITE_FILES: SchemaKey =
     SchemaKey::new("files", ValueType::Table(&FILES), Nothing(""));
 
+impl FilesSettings {
+    /// The part of the root that no request has a say in.
+    pub fn fixed_root(&self) -> &Path {
+        let fixed = self.captured.as_ref().map(|captured| &*captured.fixed);
+        fixed.unwrap_or(&self.root)
+    }
+}
+
 impl AsRef<Path> for FilesSettings {
     fn as_ref(&self) -> &Path {
         &self.root
@@ -116,7 +128,7 @@ impl Configured for Files {
         faults: &mut Faults<'_>,
     ) -> (FilesSettings, FilesSpots) {
         check_files(section, faults);
-        read_files(section, on.answering, faults)
+        read_files(section, (on.answering, on.pattern), faults)
     }
 
     fn check(
@@ -130,23 +142,26 @@ impl Configured for Files {
     }
 
     fn look(settings: &FilesSettings, spots: &FilesSpots, look: &mut ProgramCheck<'_, '_, '_>) {
-        look.server_enters(&settings.root, spots.root);
+        look.server_enters(settings.fixed_root(), spots.root);
     }
 
     fn build(
         settings: &FilesSettings,
         around: &mut SitesBuildContext<'_>,
         route: &Route,
-        _: &Pattern,
+        pattern: &Pattern,
     ) -> Result<Arc<Files>, String> {
-        around.files(settings, &route.headers)
+        match &settings.captured {
+            None => around.files(settings, &route.headers),
+            Some(captured) => around.captured_files(settings, captured, (route, pattern)),
+        }
     }
 }
 
 /// Files with what the route says, else what the site says.
 fn read_files(
     route: &Section,
-    answering: Answering<'_>,
+    (answering, pattern): (Answering<'_>, Option<&Pattern>),
     faults: &mut Faults<'_>,
 ) -> (FilesSettings, FilesSpots) {
     let site = answering.site;
@@ -171,9 +186,15 @@ fn read_files(
             .error(route.header, message)
             .hint("add `root = \"FOLDER\"` to one of them");
     }
+    let spot = match own_root {
+        Some(_) => route.spot("root"),
+        None => site.spot("root"),
+    };
+    let captured = root.and_then(|root| read_captured(root, pattern, spot, faults));
     let (try_endings, try_next) = read_try((from("try"), from("fallback")), faults);
     let files = FilesSettings {
         root: root.cloned().unwrap_or_default(),
+        captured,
         keep_prefix: match from("keep_prefix").given("keep_prefix") {
             Some(_) => from("keep_prefix").flag("keep_prefix"),
             None => own_root.is_none(),
@@ -208,11 +229,7 @@ fn read_files(
         },
     };
     let spots = FilesSpots {
-        root: if own_root.is_some() {
-            route.spot("root")
-        } else {
-            site.spot("root")
-        },
+        root: spot,
         fallback: from("fallback").spot("fallback"),
         cache: from("cache").spot("cache"),
     };
@@ -226,7 +243,8 @@ pub(in crate::handle) fn of_root(
 ) -> (FilesSettings, FilesSpots) {
     let none = Section::new(&ROUTE_FILES, site.spot("root"));
     let answering = Answering { site, route: None };
-    let (files, spots) = read_files(&none, answering, faults);
+    let pattern = Pattern::parse("/*").ok();
+    let (files, spots) = read_files(&none, (answering, pattern.as_ref()), faults);
     let files = FilesSettings {
         keep_prefix: false,
         ..files
@@ -244,9 +262,11 @@ pub(in crate::handle) fn sent_from(
 ) -> FilesSettings {
     let mut named = Section::new(&ROUTE_FILES, spot);
     named.claim("root");
-    let (files, _) = read_files(&named, answering, faults);
+    // It is not the site's root that is sent from.
+    let (files, _) = read_files(&named, (answering, None), faults);
     FilesSettings {
         root,
+        captured: None,
         keep_prefix: false,
         index: Vec::new(),
         listing: false,

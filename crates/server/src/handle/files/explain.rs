@@ -7,13 +7,58 @@ use hob_http::Response;
 use crate::cache::local::Local;
 use crate::explain::{DiskOutcome, Explanation, OnDisk, OnExplained, shown_path, wait};
 
+use crate::handle::files::captured::{Opened, refuse_root};
 use crate::handle::files::find::{self, ELSEWHERE, FileRequest, Others};
 use crate::handle::files::{Files, disk};
 use crate::handle::{ExplainsRoute, plain};
 use crate::route::target;
+use crate::serve::captured::Captured;
 
 impl ExplainsRoute for Files {
     fn explain(self: &Arc<Files>, on: &OnExplained<'_>, told: &mut Explanation) -> Response {
+        match &self.captured {
+            None => self.explain_from_root(on, told),
+            Some(captured) => self.explain_from(captured, on, told),
+        }
+    }
+}
+
+impl Files {
+    /// Which root the request gives, and what would answer there.
+    fn explain_from(
+        self: &Arc<Files>,
+        captured: &Captured<Files>,
+        on: &OnExplained<'_>,
+        told: &mut Explanation,
+    ) -> Response {
+        let Some(name) = told.captured_name(on.captured(), &captured.template) else {
+            return self.no_root();
+        };
+        let root = captured.template.whole(&name);
+        let shown = root.display();
+        match self.open_root(captured, &name, on.way.shared, 0) {
+            Opened::Open(files, _) => {
+                told.note(format!("the `root` is {shown} here"));
+                files.explain_from_root(on, told)
+            }
+            Opened::Missing => {
+                told.note(format!(
+                    "the `root` is {shown} here, and there is no such folder, or a link leads there"
+                ));
+                self.no_root()
+            }
+            other => {
+                told.note(format!("the `root` is {shown} here, which cannot be used"));
+                refuse_root(on.way.request, &other, captured, &name)
+            }
+        }
+    }
+
+    fn explain_from_root(
+        self: &Arc<Files>,
+        on: &OnExplained<'_>,
+        told: &mut Explanation,
+    ) -> Response {
         let (way, (site, settings)) = (on.way, on.site);
         let (others, below) = Others::on(self, (site, on.route), on.path, on.below);
         let path = on.path.get(below..).unwrap_or_default();

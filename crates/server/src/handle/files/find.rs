@@ -239,21 +239,8 @@ pub fn answer(
     local: &mut Local,
     key: &mut Vec<u8>,
 ) -> Answered {
-    match ask.request.head().method() {
-        b"GET" | b"HEAD" => {}
-        // Whatever is no file here may take it.
-        _ if ask.files.settings.try_next => {}
-        b"OPTIONS" => return Answered::Ready(plain::options(plain::READING)),
-        // A program may take it, when the path leads to one, or only lacks a slash to lead there.
-        _ if ask.others.is_some() || ask.slashes.is_some() => {}
-        method => return Answered::Ready(plain::wrong_method(method, plain::READING)),
-    }
-    let is_hidden = !ask.files.settings.dot_files && has_dot_name(path);
-    if is_hidden {
-        return Answered::Ready(match ask.files.settings.try_next {
-            true => next_route(),
-            false => plain::error(404),
-        });
+    if let Some(refusal) = refuse(ask, path) {
+        return Answered::Ready(refusal);
     }
     let mut step = look_now(ask, (path, 0, false), (local, key));
     while let FileStep::Try(next) = step {
@@ -263,6 +250,48 @@ pub fn answer(
         FileStep::Done(response) => Answered::Ready(response),
         step => Answered::Later(Box::pin(finish_later(ask.keep(), step))),
     }
+}
+
+/// The same with files that are known later; an error is the answer without them.
+pub(super) fn answer_later(
+    ask: &FileRequest<'_>,
+    path: &[u8],
+    opening: impl Future<Output = Result<Arc<Files>, Response>> + 'static,
+) -> Answered {
+    if let Some(refusal) = refuse(ask, path) {
+        return Answered::Ready(refusal);
+    }
+    let (mut kept, path): (_, Box<[u8]>) = (ask.keep(), path.into());
+    Answered::Later(Box::pin(async move {
+        match opening.await {
+            Ok(files) => kept.files = files,
+            Err(response) => return response,
+        }
+        let wanted = FileTry {
+            path,
+            at: 0,
+            is_folder: false,
+        };
+        finish_later(kept, FileStep::Fetch(wanted)).await
+    }))
+}
+
+/// The answer for what no file is looked for.
+fn refuse(ask: &FileRequest<'_>, path: &[u8]) -> Option<Response> {
+    match ask.request.head().method() {
+        b"GET" | b"HEAD" => {}
+        // Whatever is no file here may take it.
+        _ if ask.files.settings.try_next => {}
+        b"OPTIONS" => return Some(plain::options(plain::READING)),
+        // A program may take it, when the path leads to one, or only lacks a slash to lead there.
+        _ if ask.others.is_some() || ask.slashes.is_some() => {}
+        method => return Some(plain::wrong_method(method, plain::READING)),
+    }
+    let is_hidden = !ask.files.settings.dot_files && has_dot_name(path);
+    is_hidden.then(|| match ask.files.settings.try_next {
+        true => next_route(),
+        false => plain::error(404),
+    })
 }
 
 /// What follows from a name that is looked for, as far as that needs no disk: its path, its place
@@ -280,7 +309,7 @@ fn look_now(
 }
 
 /// The next route that the request's own path has is to answer.
-fn next_route() -> Response {
+pub(super) fn next_route() -> Response {
     Response::new(ELSEWHERE, Fields::new(), Body::Empty)
 }
 
@@ -526,9 +555,14 @@ fn wrong_method(ask: &FileRequest<'_>) -> Response {
 }
 
 fn no_room(ask: &FileRequest<'_>) -> Response {
-    ask.counters.disk_refused.add(1);
-    ask.counters.limit_disk_queue.add(1);
-    let mut record = ask.request.record_mut();
+    pool_is_full(ask.counters, ask.request)
+}
+
+/// The answer where the file pool has no room.
+pub(in crate::handle) fn pool_is_full(counters: &ThreadCounters, request: &Request) -> Response {
+    counters.disk_refused.add(1);
+    counters.limit_disk_queue.add(1);
+    let mut record = request.record_mut();
     record.fault = Fault::Server;
     record.reason = Some("limits: the file pool's queue is full");
     plain::busy()

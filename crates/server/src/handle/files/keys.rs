@@ -126,7 +126,11 @@ pub(crate) static ROUTE_FILES: SchemaTable = SchemaTable {
     text: "Static files. A plain string is the root. Keys not given here are as in `[site.files]`.",
     base: Some(&FILES),
     keys: &[SchemaKey::new("root", Path, Inherited("the site's `root`"))
-        .says("The folder. What follows the route's prefix is looked up here.")
+        .says(
+            "The folder. What follows the route's prefix is looked up here. Captures of the \
+             route's path may be parts of its names, as may `{host}`: \
+             `/home/{user}/public_html`; what they give is one name of a folder that is not hidden.",
+        )
         .example("\"manual\"")
         .aka(&["dir", "folder", "path", "alias"])],
 };

@@ -6,7 +6,7 @@
 //! - `find` from a request's path to an entry: this thread's view, memory, or the file pool
 //! - `keys` its keys, `config` what they say, `check` and `source_sent` what they say wrongly of
 //!   the disk
-//! - `answer` a request on a route
+//! - `answer` a request on a route, `captured` on one whose root its path decides
 //! - `explain` what would be found, `disk` what stands on the disk
 //! - `respond` from an entry to an answer: coding, conditions, ranges
 //! - `source` bytes of files too large for the cache
@@ -14,6 +14,7 @@
 //! - `pin` what is loaded at start
 
 mod answer;
+pub(in crate::handle) mod captured;
 pub(in crate::handle) mod check;
 pub mod config;
 mod disk;
@@ -42,19 +43,20 @@ use crate::cache::disk_threads::DiskThreads;
 use crate::handle::config::HeaderRules;
 use crate::handle::files::media_type::MediaTypes;
 use crate::handle::files::open::Root;
+use crate::serve::captured::Captured;
 
 /// A files handler, ready to answer.
 pub struct Files {
     /// The same number for the same settings as long as the process lives: the first part of cache
     /// keys.
-    pub id: u32,
+    pub id: u64,
     /// As configured.
     pub settings: crate::handle::config::Files,
     /// Media types by suffix.
     pub types: MediaTypes,
     /// What was found of names that end so.
-    pub kinds: Mutex<HashMap<Box<[u8]>, FileKind, RandomState>>,
-    /// The root.
+    pub kinds: Arc<Mutex<FileKinds>>,
+    /// The root; where that has captures, the folder before the first of them.
     pub root: Arc<Root>,
     /// The file pool, for this root.
     pub pool: DiskThreads,
@@ -63,7 +65,12 @@ pub struct Files {
     /// The same with the cache rules of the fallback, where there is one: it answers under paths
     /// whose own rules it must not have.
     pub fallback: Option<Arc<Files>>,
+    /// The files of each root that captures give; they answer instead.
+    pub(crate) captured: Option<Arc<Captured<Files>>>,
 }
+
+/// What names of files say of them, by their endings.
+type FileKinds = HashMap<Box<[u8]>, FileKind, RandomState>;
 
 /// What the name of a file says of it.
 #[derive(Clone, Debug)]
@@ -78,6 +85,14 @@ pub struct FileKind {
 const KINDS_MAX: usize = 1024;
 
 impl Files {
+    /// The files of each root that is open of those that captures give.
+    pub fn open_roots(&self) -> Vec<Arc<Files>> {
+        let roots = self.captured.as_ref().map(|captured| captured.all());
+        let with_fallback = |files: Arc<Files>| [Some(files.clone()), files.fallback.clone()];
+        let roots = roots.into_iter().flatten().flat_map(with_fallback);
+        roots.flatten().collect()
+    }
+
     /// What a file of this name is. Most sites have a few kinds, and the tables of types are long.
     pub fn kind_of(&self, name: &[u8]) -> FileKind {
         let ending = self.types.deciding(name);

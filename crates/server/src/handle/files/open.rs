@@ -27,6 +27,7 @@ use crate::route::target::ENCODED_SLASH;
 /// A root folder, looked at again now and then so that a replaced folder, link or mount is seen.
 pub struct Root {
     path: PathBuf,
+    place: RootPlace,
     dir: ArcSwap<RootDir>,
     /// When the path was last known to lead to `dir`, in milliseconds.
     checked_ms: AtomicU64,
@@ -35,6 +36,19 @@ pub struct Root {
     /// Held by the one that opens it again, so that an older look never replaces a newer one.
     opening: Mutex<()>,
     lane: u64,
+}
+
+/// How a root is reached.
+enum RootPlace {
+    /// By its path.
+    Path,
+    /// From another root, which requests have no say in: by a path that one gave, and by no link
+    /// that leads out of that root.
+    Below {
+        fixed: Arc<Root>,
+        name: Box<[u8]>,
+        symlinks: Symlinks,
+    },
 }
 
 /// The root as it was opened last.
@@ -91,17 +105,51 @@ impl Root {
     /// Opens a root. May wait for a disk.
     pub fn open(path: &Path, changes: &Arc<FolderChanges>) -> io::Result<Root> {
         static LANES: AtomicU64 = AtomicU64::new(1);
-        let dir = RootDir::open_root(path, changes)?;
+        let lane = LANES.fetch_add(1, Ordering::Relaxed);
+        Root::at(path, RootPlace::Path, changes, lane)
+    }
+
+    /// Opens a root below this one, at a path from here whose names are safe. Links on the way to
+    /// it are followed where that says `Follow`, and none leads out of this root. May wait for a
+    /// disk.
+    pub fn open_below(self: &Arc<Root>, name: &[u8], symlinks: Symlinks) -> io::Result<Root> {
+        let path = self.path.join(OsStr::from_bytes(name));
+        let place = RootPlace::Below {
+            fixed: Arc::clone(self),
+            name: name.into(),
+            symlinks: match symlinks {
+                Symlinks::Follow => Symlinks::Inside,
+                Symlinks::Inside | Symlinks::Refuse => Symlinks::Refuse,
+            },
+        };
+        let changes = Arc::clone(&self.dir.load().changes);
+        // What hangs there hangs for all of them.
+        Root::at(&path, place, &changes, self.lane)
+    }
+
+    fn at(
+        path: &Path,
+        place: RootPlace,
+        changes: &Arc<FolderChanges>,
+        lane: u64,
+    ) -> io::Result<Root> {
+        let dir = RootDir::open_root(path, &place, changes)?;
         // Opening a folder by its path says nothing of what is in it.
         rustix::fs::accessat(&dir, ".", rustix::fs::Access::EXEC_OK, AtFlags::empty())?;
         Ok(Root {
             path: path.to_owned(),
+            place,
             dir: ArcSwap::from_pointee(dir),
             checked_ms: AtomicU64::new(0),
             is_lost: AtomicBool::new(false),
             opening: Mutex::new(()),
-            lane: LANES.fetch_add(1, Ordering::Relaxed),
+            lane,
         })
+    }
+
+    /// It is below another root, and was not there when it was last looked for.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.place, RootPlace::Below { .. }) && self.is_lost.load(Ordering::Relaxed)
     }
 
     /// The folder as it was opened last.
@@ -126,26 +174,40 @@ impl Root {
 
     /// Sees to it that the folder is the one its path leads to, known no longer ago than `age_ms`.
     /// Returns the moment of which that is known, in milliseconds. A path that leads nowhere leaves
-    /// the folder as it was.
+    /// the folder as it was, but one that requests have a part in: that is missing then.
     pub fn refresh(&self, now_ms: u64, age_ms: u64, may: May) -> Result<u64, FileOpenError> {
         let checked_ms = self.checked_ms.load(Ordering::Acquire);
+        let known = |moment_ms| match self.is_gone() {
+            true => Err(FileOpenError::Missing),
+            false => Ok(moment_ms),
+        };
         if now_ms < checked_ms + age_ms {
-            return Ok(checked_ms);
+            return known(checked_ms);
+        }
+        if let RootPlace::Below { fixed, .. } = &self.place {
+            fixed.refresh(now_ms, age_ms, may)?;
         }
         match may {
-            May::TouchMemoryOnly if !self.dir.load().is_still_at(&self.path) => {
+            May::TouchMemoryOnly if self.is_gone() || !self.is_still_there() => {
                 return Err(FileOpenError::WouldWait);
             }
             May::TouchMemoryOnly => {}
             May::Wait => self.open_again(),
         }
         self.checked_ms.fetch_max(now_ms, Ordering::AcqRel);
-        Ok(now_ms)
+        known(now_ms)
+    }
+
+    /// True when it is known without asking any file system that the folder is the same.
+    fn is_still_there(&self) -> bool {
+        let found = self.place.open(&self.path, ResolveFlags::CACHED);
+        let found = found.and_then(|fd| FolderIdentity::of(&fd));
+        found.is_ok_and(|found| found == self.dir.load().identity)
     }
 
     fn open_again(&self) {
         let _opening = self.opening.lock();
-        match RootDir::open_root(&self.path, &self.dir.load().changes) {
+        match RootDir::open_root(&self.path, &self.place, &self.dir.load().changes) {
             Ok(dir) => {
                 self.is_lost.store(false, Ordering::Relaxed);
                 if dir.identity != self.dir.load().identity {
@@ -153,7 +215,9 @@ impl Root {
                 }
             }
             Err(error) => {
-                if !self.is_lost.swap(true, Ordering::Relaxed) {
+                // Accounts come and go.
+                let is_news = !self.is_lost.swap(true, Ordering::Relaxed) && !self.is_gone();
+                if is_news {
                     let root = self.path.display();
                     tracing::warn!(%root, %error, "a root folder cannot be opened any more");
                 }
@@ -162,10 +226,34 @@ impl Root {
     }
 }
 
-impl RootDir {
-    fn open_root(path: &Path, changes: &Arc<FolderChanges>) -> io::Result<RootDir> {
+impl RootPlace {
+    /// Opens the folder that is there now; `path` is the root's.
+    fn open(&self, path: &Path, resolve: ResolveFlags) -> rustix::io::Result<OwnedFd> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let fd = rustix::fs::open(path, flags, Mode::empty())?;
+        let mode = Mode::empty();
+        match self {
+            RootPlace::Path if resolve.is_empty() => rustix::fs::open(path, flags, mode),
+            RootPlace::Path => rustix::fs::openat2(rustix::fs::CWD, path, flags, mode, resolve),
+            RootPlace::Below {
+                fixed,
+                name,
+                symlinks,
+            } => {
+                let resolve = resolve | resolve_flags(*symlinks);
+                let name = Path::new(OsStr::from_bytes(name));
+                rustix::fs::openat2(&*fixed.dir.load_full(), name, flags, mode, resolve)
+            }
+        }
+    }
+}
+
+impl RootDir {
+    fn open_root(
+        path: &Path,
+        place: &RootPlace,
+        changes: &Arc<FolderChanges>,
+    ) -> io::Result<RootDir> {
+        let fd = place.open(path, ResolveFlags::empty())?;
         let identity = FolderIdentity::of(&fd)?;
         let is_local = is_local(rustix::fs::fstatfs(&fd)?.f_type as u64);
         Ok(RootDir {
@@ -175,15 +263,6 @@ impl RootDir {
             precompressed: PrecompressedNames::default(),
             changes: Arc::clone(changes),
         })
-    }
-
-    /// True when the path is known to lead here without asking any file system.
-    fn is_still_at(&self, path: &Path) -> bool {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let (mode, resolve) = (Mode::empty(), ResolveFlags::CACHED);
-        let opened = rustix::fs::openat2(rustix::fs::CWD, path, flags, mode, resolve);
-        let found = opened.and_then(|fd| FolderIdentity::of(&fd));
-        found.is_ok_and(|found| found == self.identity)
     }
 
     /// What stands at `path`, which is relative; empty is the root itself.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::handle::config::build_site::OnSection;
+use crate::handle::config::captured::{plain_root, refuse_captures};
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
@@ -259,7 +260,7 @@ impl Configured for resident::Resident {
         programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
     ) -> (Resident, ResidentSpots) {
-        let site_root = on.around.site.optional_path("root");
+        let site_root = plain_root(on.around.site);
         build_resident(section, site_root, programs, faults)
     }
 
@@ -371,6 +372,10 @@ pub(crate) fn build_resident(
     (resident, spots)
 }
 
+/// Why workers are not those of many accounts.
+const ONE_ACCOUNT: &str = "workers stay and run as one account, and some for each would stay for \
+                           each: `cgi` takes captures, and starts a process for each request";
+
 /// What runs, and how: one worker, for which nobody waits, unless more is said.
 pub(crate) fn build_program(
     section: &Section,
@@ -380,6 +385,7 @@ pub(crate) fn build_program(
     faults: &mut Faults<'_>,
 ) -> (Resident, ResidentSpots) {
     crate::handle::config::program::check_program(section, faults);
+    refuse_captures(section, &["dir"], ONE_ACCOUNT, faults);
     let runs = runs(section, faults);
     let dir = match section.optional_path("dir") {
         Some(dir) => dir.clone(),

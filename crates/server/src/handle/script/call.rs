@@ -105,6 +105,7 @@ pub(crate) async fn call(
         site,
         route,
         request,
+        matched: &path,
         path: &path,
         below,
         call: Some(&call),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use hob_keeper::preflight::ProgramCheck;
 
 use crate::handle::config::build_site::OnSection;
+use crate::handle::config::captured::plain_root;
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::Faults;
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
@@ -50,7 +51,7 @@ impl Configured for Session {
         programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
     ) -> (SessionSettings, ResidentSpots) {
-        let site_root = on.around.site.optional_path("root");
+        let site_root = plain_root(on.around.site);
         let (program, spots) = build_program(section, site_root, false, programs, faults);
         let settings = read(section, program, on, faults);
         (settings, spots)

@@ -9,6 +9,7 @@ use crate::handle::cgi::config::{
     Cgi, CgiRuns, CgiSpots, ExitRule, folder_of, index, limits, symlinks_to, text_of, values,
 };
 use crate::handle::config::build_site::OnSection;
+use crate::handle::config::captured::{plain_root, refuse_captures};
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::Faults;
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
@@ -75,7 +76,7 @@ impl Configured for handle::warm::Warm {
         programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
     ) -> (WarmSettings, CgiSpots) {
-        let site_root = on.around.site.optional_path("root");
+        let site_root = plain_root(on.around.site);
         let (cgi, spots) = build_warm(section, site_root, programs, faults);
         (WarmSettings(cgi), spots)
     }
@@ -113,6 +114,11 @@ impl Configured for handle::warm::Warm {
     }
 }
 
+/// Why programs of many accounts are not forked from one.
+const ONE_INTERPRETER: &str = "an interpreter that is kept runs as one account, and one for each \
+                               would stay for each: `cgi` takes captures, and starts a process for \
+                               each request";
+
 /// One `warm`. `site_root` is the site's, if it has one.
 pub(crate) fn build_warm(
     section: &Section,
@@ -120,6 +126,7 @@ pub(crate) fn build_warm(
     programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
 ) -> (Cgi, CgiSpots) {
+    refuse_captures(section, &["dir", "script"], ONE_INTERPRETER, faults);
     let script = section.optional_path("script").cloned();
     let mut warm = warm(section, script.as_deref(), faults);
     check_ways(section, faults);
@@ -131,6 +138,7 @@ pub(crate) fn build_warm(
         Some(file) => CgiRuns::Script { file, interpreters },
         None => CgiRuns::Folder {
             dir: section.optional_path("dir").cloned().unwrap_or_default(),
+            captured: None,
             index: index(section, faults),
             symlinks_to: symlinks_to(section, faults),
             interpreters,

@@ -89,21 +89,6 @@ pub(super) static WORDS: &[Foreign] = &[
         COMING,
     ),
     lacks(
-        &[
-            "UserDir",
-            "userdir.path",
-            "VirtualDocumentRoot",
-            "evhost",
-            "simple-vhost",
-            "VirtualScriptAlias",
-        ],
-        "Apache, lighttpd",
-        "folders of users and no roots made of the host's name",
-        "each is a `[[site]]` or a route of its own; a script can write them into a file that \
-         `include` names",
-        COMING,
-    ),
-    lacks(
         &["AllowOverride", "AccessFileName", "htaccess", ".htaccess"],
         "Apache",
         "`.htaccess`",

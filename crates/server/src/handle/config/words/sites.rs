@@ -233,6 +233,24 @@ pub(super) static WORDS: &[Foreign] = &[
         "`root = \"FOLDER\"` in `[[site]]`",
     ),
     keys(
+        &["UserDir", "userdir.path"],
+        "Apache, lighttpd",
+        &["site.route.files.root"],
+        "`path = \"/{user}/*\"` and `files = \"/home/{user}/public_html\"` in a `[[site.route]]`",
+    ),
+    keys(
+        &["VirtualDocumentRoot", "evhost", "simple-vhost"],
+        "Apache, lighttpd",
+        &["site.root", "site.route.files.root"],
+        "`root = \"/srv/{host}\"` in a `[[site]]`",
+    ),
+    keys(
+        &["VirtualScriptAlias"],
+        "Apache",
+        &["site.route.cgi.dir"],
+        "`cgi = \"/srv/{host}/cgi-bin\"` in a `[[site.route]]`",
+    ),
+    keys(
         FOLDER_WORDS,
         "nginx, Apache, Caddy, Unit, uWSGI, lighttpd",
         &["site.route.files"],

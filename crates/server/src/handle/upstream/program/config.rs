@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::handle::config::build_site::OnSection;
+use crate::handle::config::captured::plain_root;
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::program::{Programs, check_env};
@@ -97,7 +98,7 @@ impl ProgramSettings {
             timeout: section.inner("timeout", &TIMEOUT_TABLE, UpstreamTimeouts::read),
             retry: RetryRules::read(section, faults),
             buffer: BufferSettings::read(section),
-            document_root: on.around.site.optional_path("root").cloned(),
+            document_root: plain_root(on.around.site).cloned(),
             env,
             pass_authorization: section.flag("pass_authorization"),
             dev: section.flag("dev"),

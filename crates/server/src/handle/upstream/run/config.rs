@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::handle::config::Config;
 use crate::handle::config::build_site::OnSection;
+use crate::handle::config::captured::plain_root;
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::program::{PATH, ProgramConfig, Programs, check_program, resolve};
@@ -182,7 +183,7 @@ fn dir(section: &Section, on: &OnSection<'_>, faults: &Faults<'_>) -> PathBuf {
         .table()
         .key("root")
         .and_then(|_| section.optional_path("root"));
-    let root = own.or_else(|| on.around.site.optional_path("root"));
+    let root = own.or_else(|| plain_root(on.around.site));
     root.filter(|_| has_scripts(section)).map_or_else(
         || faults.sources().dir(section.header.source).to_path_buf(),
         PathBuf::clone,
