@@ -20,6 +20,7 @@ use super::metrics::{build_metrics, build_otlp};
 use super::names::build_names;
 use super::nearest::nearest;
 use super::offer::build_offers;
+use super::overload::build_overload;
 use super::program::Programs;
 use super::schema::{CACHE, LIMITS, WATCH};
 use super::syslog::build_syslog;
@@ -54,10 +55,7 @@ pub(crate) fn build<H: Handlers>(root: &Section, faults: &mut Faults<'_>) -> Bui
     let (programs, program_spots) = programs.into_lists();
     let offers = build_offers(root, &sites, &listeners, faults);
     let mut config = Config {
-        threads: match root.given("threads").map(|given| &given.value) {
-            Some(ConfigValue::Integer(_)) => Some(root.number("threads")),
-            _ => None,
-        },
+        threads: threads(root),
         cpus: root.cpus("cpus").to_vec(),
         nice: root.number("nice"),
         user: account(root, "user", faults),
@@ -82,6 +80,7 @@ pub(crate) fn build<H: Handlers>(root: &Section, faults: &mut Faults<'_>) -> Bui
         admin,
         auth,
         bans: build_bans(root, faults),
+        overload: build_overload(root),
         programs,
         upstream_tls: upstream_tls(&sites),
         logs,
@@ -103,6 +102,14 @@ pub(crate) fn build<H: Handlers>(root: &Section, faults: &mut Faults<'_>) -> Bui
             listeners: listen_spots,
             sites: site_spots,
         },
+    }
+}
+
+/// As many as are named; none where a word says how many.
+fn threads(root: &Section) -> Option<usize> {
+    match root.given("threads").map(|given| &given.value) {
+        Some(ConfigValue::Integer(_)) => Some(root.number("threads")),
+        _ => None,
     }
 }
 

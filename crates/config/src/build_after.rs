@@ -1,6 +1,7 @@
 //! What is done to answers: header rules, compression, pages and files in the place of a program's
 //! output. A route says it, else its site.
 
+use super::overload::RoutePriority;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -60,6 +61,11 @@ impl<'a> Answering<'a> {
     /// Answers tell their clients how long they took.
     pub fn server_timing(&self) -> bool {
         self.section("server_timing").flag("server_timing")
+    }
+
+    /// Which routes are refused before it.
+    pub(crate) fn priority(&self) -> RoutePriority {
+        RoutePriority::of(self.section("priority").word("priority"))
     }
 
     /// Values of `Link` that are sent while an answer is made.

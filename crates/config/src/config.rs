@@ -23,6 +23,7 @@ use crate::inside::{Activity, HistorySettings};
 use crate::metrics::{Metrics, Otlp};
 use crate::names::ClientNamesSettings;
 use crate::offer::ProgramOffer;
+use crate::overload::{OverloadSettings, RoutePriority};
 use crate::program::ProgramConfig;
 use crate::rate::RateSettings;
 use crate::redirects::RedirectList;
@@ -77,6 +78,8 @@ pub struct Config<H: Handlers> {
     pub auth: Vec<AuthSettings>,
     /// Rules that ban clients, in file order.
     pub bans: Vec<BanSettings>,
+    /// When low priorities are refused; `None` is never.
+    pub overload: Option<OverloadSettings>,
     /// Programs that routes run, by the index that their handlers name.
     pub programs: Vec<ProgramConfig>,
     /// TLS that routes speak with servers of other people, each once.
@@ -295,6 +298,7 @@ impl<H: Handlers> Config<H> {
             admin: self.admin,
             auth: self.auth,
             bans: self.bans,
+            overload: self.overload,
             programs: self.programs,
             upstream_tls: self.upstream_tls,
             logs: self.logs,
@@ -454,6 +458,8 @@ pub struct RouteConfig<H: Handlers> {
     pub concurrency: Option<ConcurrencySettings>,
     /// How fast its answers leave, where it has a bandwidth of its own.
     pub bandwidth: Option<BandwidthSettings>,
+    /// Whether it is refused before others when there is too much to do.
+    pub priority: RoutePriority,
     /// Access log of this route.
     pub log: LogChoice,
     /// What a half-closed connection means for a program's answer.

@@ -44,6 +44,7 @@ mod metrics;
 mod names;
 mod nearest;
 mod offer;
+mod overload;
 mod parse;
 pub mod program;
 mod rate;
@@ -92,6 +93,7 @@ pub use metrics::{Metrics, MetricsDestination, Otlp, Parent};
 pub use names::{ClientNamesSettings, name_server};
 pub use nearest::nearest;
 pub use offer::ProgramOffer;
+pub use overload::{OverloadSettings, RoutePriority};
 pub use program::{
     AccountRule, Cgroup, CommandLine, HostSource, IoClass, Language, Namespace, PATH,
     ProgramConfig, ProgramSpots, Rlimits, Sandbox, candidates,

@@ -39,7 +39,7 @@ pub use admin::{ADMIN, ADMIN_TLS, ADMIN_USER};
 pub use answers::{ACCESS, ANSWER, COMPRESS_TYPES, CORS, RATE, REDIRECTS, REQUIRE};
 pub use auth::{AUTH, FORWARD, JWT};
 pub use ban::BAN;
-pub use crowding::{BANDWIDTH, CONCURRENCY};
+pub use crowding::{BANDWIDTH, CONCURRENCY, OVERLOAD};
 pub use inside::{ACTIVITY, HISTORY};
 pub use logs::{FACILITIES, LOG, SEVERITIES, SYSLOG};
 pub use metrics::{METRICS, OTLP};
@@ -187,6 +187,7 @@ pub const TOP_KEYS: &[SchemaKey] = &[
     SchemaKey::new("activity", OrWord("off", &ACTIVITY_TABLE), Nothing("")),
     SchemaKey::new("auth", Tables(&AUTH), Nothing("")).aka(&["accounts"]),
     SchemaKey::new("ban", Tables(&BAN), Nothing("")).aka(&["bans"]),
+    SchemaKey::new("overload", OrText("queue", &OVERLOAD), Nothing("")),
     SchemaKey::new("log", Tables(&LOG), Nothing("")).aka(&["logs"]),
     SchemaKey::new("listen", Tables(&LISTEN), Nothing("`127.0.0.1:8080`")).aka(&["listener"]),
     SchemaKey::new("offer", Tables(&OFFER), Nothing("")).aka(&["offers"]),

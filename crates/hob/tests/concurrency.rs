@@ -612,3 +612,89 @@ fn limit_is_told_by_explain() {
     }
     hob.stop();
 }
+
+/// Has many requests wait for a member that answers one at a time, for two milliseconds at least.
+fn crowd(place: &Place, hob: &Hob, member: &Member, queued_before: u64) {
+    const COUNT: u64 = 30;
+    let mut asked: Vec<_> = (0..COUNT).map(|_| begin(hob, "/app/a")).collect();
+    let first = member.next();
+    place.wait_for_counter("limit_program_concurrent", queued_before + COUNT - 1);
+    let since = Instant::now();
+    while since.elapsed().as_millis() < 3 {
+        std::thread::yield_now();
+    }
+    first.answer();
+    (1..COUNT).for_each(|_| member.next().answer());
+    assert!(asked.iter_mut().all(|one| status(one) == 200));
+}
+
+fn wait_for_status(hob: &Hob, path: &str, wanted: u16) {
+    let until = Instant::now() + DEADLINE;
+    while ask_from_with(hob, "192.0.2.1", path, "").status != wanted {
+        assert!(Instant::now() < until, "{path} never gives {wanted}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn lower_priorities_are_refused_while_requests_wait_too_long() {
+    let (place, member) = (Place::new(), Member::new());
+    let route = |path: &str, priority: &str| {
+        format!(
+            "[[site.route]]\npath = \"{path}\"\npriority = \"{priority}\"\n\
+             respond = {{ body = \"{path}\" }}\n"
+        )
+    };
+    let app = member.route("priority = \"high\"");
+    let site = [
+        app.replace(
+            "connections = 1000",
+            "connections = 1, queue = { max = 100 }",
+        ),
+        route("/low", "low"),
+        route("/normal", "normal"),
+        route("/high", "high"),
+    ]
+    .concat();
+    let text = |top: &str| format!("threads = 2\n{top}{TOP}{site}");
+    let hob = place.serve_text(&text(
+        "overload = { queue = \"2ms\", retry_after = \"7s\" }\n",
+    ));
+    let ask = |path| ask_from_with(&hob, "192.0.2.1", path, "");
+    assert_eq!(ask("/low").status, 200);
+    let told = text_of(&place.run(&["explain", "GET", "/low"]));
+    assert!(
+        told.contains("this route is refused first while requests wait longer than 2ms"),
+        "{told}"
+    );
+    crowd(&place, &hob, &member, 0);
+    wait_for_status(&hob, "/low", 503);
+    assert_eq!((ask("/normal").status, ask("/high").status), (200, 200));
+    let refused = ask("/low?refused");
+    assert_eq!(
+        (refused.status, refused.header("retry-after")),
+        (503, Some("7"))
+    );
+    let record = record(&place, "/low?refused");
+    let reason = "overload: requests wait too long, and routes of a higher priority come first";
+    assert_eq!(
+        (&record["reason"], &record["fault"]),
+        (&reason.into(), &"server".into())
+    );
+    hob.wait_for("routes of priority low are refused");
+    assert_eq!(place.counter("overload_level"), 1);
+    crowd(&place, &hob, &member, 29);
+    wait_for_status(&hob, "/normal", 503);
+    assert_eq!((ask("/low").status, ask("/high").status), (503, 200));
+    // The member's own route is of a high priority, and few come: that is no overload.
+    wait_for_status(&hob, "/normal", 200);
+    hob.wait_for("routes of priority normal answer again");
+    // A config without it ends it.
+    place.write("hob.toml", &text(""));
+    let reload = place.run(&["reload"]);
+    assert!(reload.status.success(), "{}", text_of(&reload));
+    wait_for_status(&hob, "/low", 200);
+    assert_eq!(place.counter("overload_level"), 0);
+    assert!(place.counter("overload_refused") >= 4);
+    hob.stop();
+}

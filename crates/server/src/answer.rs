@@ -86,6 +86,9 @@ impl Books {
         }
         let head = request.sent_head();
         self.counts.count(&record, head.method());
+        if let Some(settings) = &desk.sites.borrow().overload {
+            desk.shared.overload.note(settings, &record);
+        }
         let value = |known| head.value(known).unwrap_or_default();
         let user = request.signed_in();
         let texts = Texts {
@@ -635,6 +638,12 @@ impl Responder for Answers {
             desk.generation.set(generation);
             *desk.sites.borrow_mut() = desk.shared.sites();
             desk.renew_tracer();
+            if desk.sites.borrow().overload.is_none() {
+                desk.shared.overload.end(&desk.counters);
+            }
+        }
+        if let Some(settings) = &desk.sites.borrow().overload {
+            desk.shared.overload.turn(settings, now_ms, &desk.counters);
         }
         if desk.shared.bans.is_any() {
             desk.shared.bans.sweep(hob_http::unix_ms());

@@ -14,6 +14,7 @@ pub mod log_values;
 pub mod maintenance;
 pub mod offers;
 pub mod old_visits;
+pub mod overload;
 pub mod predecessor;
 mod route_limits;
 pub mod sites;
@@ -54,6 +55,7 @@ use crate::serve::captured::Captured;
 use crate::serve::concurrency::KeyGates;
 use crate::serve::fleet::{Fleet, now_ms};
 use crate::serve::maintenance::Maintenance;
+use crate::serve::overload::Overload;
 use crate::serve::predecessor::Predecessor;
 use crate::serve::sites::Sites;
 use crate::serve::workers::Workers;
@@ -115,6 +117,8 @@ pub struct ServerState {
     pub runs: RunPrograms,
     /// Who is banned.
     pub bans: Bans,
+    /// How long requests wait.
+    pub overload: Overload,
     /// Whom rules that ban have counted.
     offenders: Mutex<HashMap<String, Weak<Offenders>>>,
     /// Which sites are down for maintenance.
@@ -188,6 +192,7 @@ impl ServerState {
             runs: RunPrograms::default(),
             bans: Bans::default(),
             offenders: Mutex::default(),
+            overload: Overload::default(),
             maintenance: Maintenance::default(),
             watching: Watching::default(),
             otlp: ArcSwapOption::empty(),

@@ -95,6 +95,12 @@ macro_rules! counters {
                         value: self.in_service().0,
                     },
                     Metric {
+                        name: "overload_level",
+                        kind: MetricKind::Gauge,
+                        help: "Priorities that are refused now: 0 none, 1 low, 2 low and normal.",
+                        value: self.overload_rises.saturating_sub(self.overload_falls),
+                    },
+                    Metric {
                         name: "concurrency_waiting",
                         kind: MetricKind::Gauge,
                         help: "Requests that wait now in the queue of a `concurrency`.",
@@ -161,6 +167,9 @@ counters! { of events {
     limit_rate: "Requests refused: more than the `rate` of their route allows (429).";
     limit_rate_keys: "Requests counted together with others: more clients than the `keys` of a `rate`.";
     rate_dry_run: "Requests above a `rate` with `dry_run`, which were answered.";
+    overload_refused: "Requests refused because others, of a higher priority, come first (503).";
+    overload_rises: "Times that one more priority was refused (`overload`).";
+    overload_falls: "Times that one less was.";
     concurrency_begun: "Requests let into service by a `concurrency`.";
     concurrency_ended: "Of those, requests whose service is over.";
     concurrency_queued: "Requests that had to wait: as many of their key were in service as their `concurrency` allows.";

@@ -21,6 +21,8 @@ pub enum RefusedBy {
     Rate,
     /// `concurrency` of the route.
     Concurrency,
+    /// There is too much to do, and others come first.
+    Overload,
     /// A name, a password or a signed link was wrong.
     SignIn,
     /// The client is banned.
@@ -40,6 +42,8 @@ pub struct Record {
     pub first_byte_us: u64,
     /// Waited for others: in the queue of a program, or of `concurrency`.
     pub queue_us: u64,
+    /// Of it, for requests with the same key of a `concurrency`.
+    pub concurrency_us: u64,
     /// From asking for a program's start until the head of its answer was complete.
     pub program_us: u64,
     /// Of it, until a worker had taken the request, the interpreter it is forked from was there, or
@@ -157,6 +161,7 @@ impl Record {
             total_us: 0,
             first_byte_us: 0,
             queue_us: 0,
+            concurrency_us: 0,
             program_us: 0,
             start_us: 0,
             cpu_us: 0,

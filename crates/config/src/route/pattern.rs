@@ -24,6 +24,7 @@ mod parse;
 mod path_regex;
 mod regex_meant;
 
+pub(crate) use parse::is_name;
 pub use parse::{PatternError, PatternFault};
 pub use path_regex::{PathRegex, REGEX_BYTES_MAX};
 

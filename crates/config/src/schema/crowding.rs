@@ -133,3 +133,43 @@ pub static BANDWIDTH: SchemaTable = SchemaTable {
         .example("1000000"),
     ],
 };
+
+/// `[overload]`
+pub static OVERLOAD: SchemaTable = SchemaTable {
+    name: "overload",
+    header: "`[overload]`",
+    text: "Has some routes refused when there is too much to do, so that others are answered: \
+           while of the requests that ask programs and other servers more than one in a hundred \
+           waits longer than this in their queues, routes of `priority = \"low\"` are answered \
+           with 503, and where that is not enough those of `\"normal\"`, too. It is looked at every \
+           second, and ends step by step when waits stay below half of that. Waits at a \
+           `concurrency` do not count. A plain string is `queue`.",
+    base: None,
+    keys: &[
+        SchemaKey::new(
+            "queue",
+            Time {
+                min: Duration::from_millis(1),
+                max: Duration::from_secs(60),
+            },
+            Preset::Time(Duration::from_millis(200)),
+        )
+        .says("So long 99 of 100 requests may wait.")
+        .example("\"1s\""),
+        SchemaKey::new("retry_after", TIME_SOME, secs(5))
+            .says("When to come again, as `Retry-After` tells who is refused.")
+            .example("\"30s\""),
+    ],
+};
+
+/// `priority` of a site or a route
+pub(super) const PRIORITY: SchemaKey = SchemaKey::new(
+    "priority",
+    Word(&["low", "normal", "high"]),
+    Preset::Text("normal"),
+)
+.says(
+    "Whether it is refused before others when there is too much to do, as `[overload]` says: \
+     `\"low\"` first, `\"high\"` never.",
+)
+.example("\"low\"");

@@ -15,9 +15,8 @@
 //!
 //! `launcher` is what handlers use, `awaited` how they hear of an end, `message` what travels,
 //! `policy` the rules, `spawner` the process, `recipe` what a child is started with, `child` what
-//! happens between clone and exec,
-//! `kernel` the system calls no crate has, `bare` starts of interpreters with nothing to do,
-//! `hosts` what interpreters that stay are given to read.
+//! happens between clone and exec, `kernel` the system calls no crate has, `bare` starts of
+//! interpreters with nothing to do, `hosts` what interpreters that stay are given to read.
 //! `trial` is a spawner for who tries programs before they are served.
 //! `hook` is no program of a site: it sets records for certificates, and runs with the rights of
 //! the process that gets them.

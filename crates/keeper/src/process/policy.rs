@@ -30,8 +30,7 @@ pub(crate) struct Policy {
 /// The rules of one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rules {
-    /// Who it becomes; `None` when hob was not started as root: it stays who it is. `None` too
-    /// where
+    /// Who it becomes; `None` when hob was not started as root: it stays who it is; and where
     /// `account` says it.
     pub(crate) identity: Option<UserIdentity>,
     /// Each program becomes the account whose folder of `captured` it is in.
@@ -103,8 +102,7 @@ impl Policy {
 
 wire_struct!(Policy: generation, programs);
 wire_struct!(Rules: identity, account, umask, nice, io_class, cpus, limits, sandbox, cgroup,
-    roots, captured, folders,
-    files, command_lines, variables, values);
+    roots, captured, folders, files, command_lines, variables, values);
 wire_struct!(AccountRule: name, uids, gids);
 wire_struct!(CapturedPath: fixed, names);
 wire_struct!(CapturedName: before, capture, after);

@@ -57,6 +57,12 @@ impl HandlerContext {
         let Some((_, route)) = sites.route(at.0, at.1) else {
             return Admission::No(plain::error(404));
         };
+        if before.is_none()
+            && let Some(settings) = &sites.overload
+            && self.shared.overload.refuses(route.priority)
+        {
+            return Admission::No(self.refuse_for_overload(settings, request));
+        }
         let ask = LimitedRequest {
             route,
             counted: route.counted(request, path),

@@ -116,7 +116,7 @@ impl HandlerContext {
             RefusedBy::Access => Some(BanCause::Access),
             RefusedBy::Rate => Some(BanCause::Rate),
             RefusedBy::SignIn => Some(BanCause::SignIn),
-            RefusedBy::Concurrency | RefusedBy::Nobody => None,
+            RefusedBy::Concurrency | RefusedBy::Overload | RefusedBy::Nobody => None,
         };
         let facts = request.facts();
         let Some(client) = facts.peer.map(|peer| peer.ip()) else {

@@ -15,7 +15,7 @@ use crate::serve::concurrency::{ConcurrencyLimit, GateSeat, ServiceAdmission, Se
 use crate::serve::sites::{ServedRoute, Sites};
 use crate::step::rate::RateOutcome;
 use crate::step::request_key::CountedRequest;
-use hob_config::RateKey;
+use hob_config::{OverloadSettings, RateKey};
 use hob_trace::metric::ThreadCounters;
 
 /// A request that has come to a route, and the route that has sent it on: a limit that this one
@@ -55,6 +55,20 @@ impl HandlerContext {
             false => admission,
             true => self.limit_late(sites, at, admission, ask),
         }
+    }
+
+    /// The answer of a route while others come first.
+    #[cold]
+    pub(super) fn refuse_for_overload(
+        &self,
+        settings: &OverloadSettings,
+        request: &Request,
+    ) -> Response {
+        self.counters.overload_refused.add(1);
+        request.record_mut().refused_by = RefusedBy::Overload;
+        let reason = "overload: requests wait too long, and routes of a higher priority come first";
+        note_fault(request, Fault::Server, reason);
+        plain::busy_for(settings.retry_after.as_secs().max(1))
     }
 
     /// The limits of a route that hold for who has been let in by all its rules.
@@ -183,8 +197,13 @@ impl HandlerContext {
         waiting: Waiting,
         request: &Request,
     ) -> Option<Response> {
+        let before_us = request.record().queue_us;
         let entered = wait_for(&seat.gate, waiter, request, limit.settings.wait).await;
         drop(waiting);
+        {
+            let mut record = request.record_mut();
+            record.concurrency_us += record.queue_us - before_us;
+        }
         match entered {
             Ok(permit) => {
                 request.hold(Box::new(ServicePlace::new(permit, seat, &self.counters)));

@@ -16,7 +16,7 @@ use crate::step::auth::tokens::issuer::AGAIN;
 use crate::step::auth::tokens::{ShownToken, TokenRefusal, TokenSource};
 use crate::step::auth::{AuthSource, ServedAuth};
 use crate::step::{access, auth};
-use hob_config::{AccessRules, RateKey, SignInRule, duration_text, size_text};
+use hob_config::{AccessRules, RateKey, RoutePriority, SignInRule, duration_text, size_text};
 
 impl ExplainContext<'_> {
     /// The answer for who may not have the route's.
@@ -50,6 +50,23 @@ impl ExplainContext<'_> {
     /// Tells of limits that the request counts for. How far they are used up is known to the
     /// running server alone.
     fn note_limits(&self, route: &sites::ServedRoute, told: &mut Explanation) {
+        if !self.config.bans.is_empty() {
+            told.note(
+                "`[[ban]]`: who is banned is known to the running server alone: `hob ban list`"
+                    .to_owned(),
+            );
+        }
+        if let Some(overload) = &self.config.overload {
+            let when = match route.priority {
+                RoutePriority::Low => "is refused first",
+                RoutePriority::Normal => "is refused where it was not enough to refuse low ones",
+                RoutePriority::High => "answers on",
+            };
+            told.note(format!(
+                "`overload`: this route {when} while requests wait longer than {}",
+                duration_text(overload.queue)
+            ));
+        }
         let of_dry_run = |dry_run| if dry_run { ", in a dry run" } else { "" };
         if let Some(rate) = &route.rate {
             let settings = &rate.settings;

@@ -105,7 +105,7 @@ pub fn explain(
 
 /// What a request is followed with.
 pub(crate) struct ExplainContext<'a> {
-    config: &'a Config,
+    pub(super) config: &'a Config,
     /// The same as it is written.
     tree: &'a Section,
     pub(super) sites: &'a Sites,

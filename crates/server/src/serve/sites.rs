@@ -41,7 +41,8 @@ use crate::step::offences::BanRule;
 use crate::step::rate::RateLimit;
 use crate::step::when::{AskedRoute, RouteConditions};
 use hob_config::{
-    AccessRules, ClientSet, ClientTrust, CorsSettings, Handlers, RedirectList, SignInRule,
+    AccessRules, ClientSet, ClientTrust, CorsSettings, Handlers, OverloadSettings, RedirectList,
+    RoutePriority, SignInRule,
 };
 
 pub(crate) use super::building::SitesBuildContext;
@@ -72,6 +73,8 @@ pub struct Sites {
     pub unknown_host: UnknownHost,
     /// Paths of requests may have handles of visits.
     pub has_handles: bool,
+    /// When low priorities are refused.
+    pub overload: Option<OverloadSettings>,
     /// Answers of some route leave no faster than a `bandwidth` lets them.
     pub has_bandwidth: bool,
     /// Folders that files, pages and programs are looked for in, by their paths.
@@ -208,6 +211,8 @@ pub struct ServedRoute {
     pub concurrency: Option<Arc<ConcurrencyLimit>>,
     /// How fast answers leave; likewise.
     pub bandwidth: Option<Arc<BandwidthLimit>>,
+    /// Whether it is refused before others when there is too much to do.
+    pub priority: RoutePriority,
     /// Nothing is done to what its handler gives: neither rules nor pages can apply.
     pub is_final: bool,
     /// Access log; `None` is the listener's.
@@ -269,6 +274,7 @@ impl Sites {
         roots.sort_by(|one, other| one.path().cmp(other.path()));
         Ok(Sites {
             roots,
+            overload: config.overload.clone(),
             has_bandwidth: routes.clone().any(|route| route.bandwidth.is_some()),
             has_handles: routes.any(|route| route.handler.has_handles()),
             hosts,
@@ -461,7 +467,6 @@ impl ServedSite {
             let pattern = Pattern::parse(&route.path).map_err(|error| at(error.to_string()))?;
             let rewrite = rewrite(route, &pattern).map_err(&at)?;
             let handler = Handler::build(&route.handler, around, (route, &pattern)).map_err(&at)?;
-            let sendfile = around.sendfile(route, &handler).map_err(&at)?;
             let limits = around.limits(route, &limits_of_site);
             routes.push(ServedRoute {
                 index,
@@ -471,12 +476,12 @@ impl ServedSite {
                 label: route.label(),
                 accounts: around.accounts(route, &pattern).map_err(&at)?,
                 pattern,
+                sendfile: around.sendfile(route, &handler).map_err(&at)?,
                 handler,
                 rewrite,
                 body_bytes_max: route.body,
                 headers: route.headers.clone(),
                 after: Arc::clone(&route.after),
-                sendfile,
                 server_timing: route.server_timing,
                 early_hints: early_hints(route),
                 is_internal: route.internal,
@@ -486,6 +491,7 @@ impl ServedSite {
                 rate: limits.rate,
                 concurrency: limits.concurrency,
                 bandwidth: limits.bandwidth,
+                priority: route.priority,
                 log: log_of(route.log, around.log_ids, site_log),
             });
         }

@@ -339,7 +339,7 @@ impl Parser {
 const RESERVED_NAMES: [&str; 4] = ["path", "query", "host", "uri"];
 
 /// True for a letter or `_`, then letters, digits and `_`.
-fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     !name.starts_with(|first: char| first.is_ascii_digit())
         && !name.is_empty()
         && name

@@ -45,13 +45,13 @@ impl PathRegex {
 
     /// Whether it is found in a path.
     pub fn is_match(&self, path: &[u8]) -> bool {
-        self.0.is_match(path)
+        path.starts_with(b"/") && self.0.is_match(path)
     }
 
     /// The same, with what its groups stand for; of one that took no part, nothing.
     pub(super) fn capture(&self, path: &[u8], captures: &mut Captures) -> bool {
         let mut found: CaptureLocations = self.0.capture_locations();
-        if self.0.captures_read(&mut found, path).is_none() {
+        if !path.starts_with(b"/") || self.0.captures_read(&mut found, path).is_none() {
             return false;
         }
         for group in 1..found.len() {

@@ -129,6 +129,8 @@ fn regular_expressions_are_found_anywhere_unless_they_say_where() {
     }
     let names = |text| pattern(text).names().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(names(r"~ ^/(?<year>\d+)-(\d+)$"), ["year", "2"]);
+    // What is no path is none here either.
+    assert!(pattern("~ a*").matches(b"b/a").is_none());
     // A path that is no UTF-8 passes by no expression that any text fits.
     assert!(pattern("~ ^/admin/.").matches(b"/admin/\xff").is_some());
     assert!(pattern("~ ^/[^/]+$").matches(b"/\xff\xfe").is_some());

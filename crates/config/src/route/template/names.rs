@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::{TemplateError, TemplateFault, TemplateValues, TemplateVariable, without_port};
-use crate::route::pattern::{Pattern, Tail};
+use crate::route::pattern::{Pattern, Tail, is_name};
 
 /// Longest name that a capture gives, in bytes: no file system of Linux has longer ones.
 pub const NAME_BYTES_MAX: usize = 255;
@@ -60,15 +60,26 @@ pub fn is_safe_name(name: &[u8]) -> bool {
 
 /// Whether a path has captures in it.
 pub fn has_captures(path: &Path) -> bool {
-    let bytes = path.as_os_str().as_bytes();
-    bytes.contains(&b'{') || bytes.contains(&b'}')
+    find_capture(&path.as_os_str().to_string_lossy()).is_some()
+}
+
+/// Where the first capture begins, and what it is called. Other braces are text, as folders have
+/// them in their names: `${NAME}`, `{{name}}`, `{a-b}`.
+fn find_capture(text: &str) -> Option<(usize, &str)> {
+    let begins = memchr::memchr_iter(b'{', text.as_bytes());
+    let mut captures = begins.filter_map(|at| {
+        let (name, after) = text[at + 1..].split_once('}')?;
+        let is_text = text[..at].ends_with(['$', '{']) || after.starts_with('}');
+        (!is_text && is_name(name)).then_some((at, name))
+    });
+    captures.next()
 }
 
 impl CapturedPath {
     /// Reads a path; `None` where it has no captures.
     ///
     /// # Errors
-    /// A brace without its partner, or a second capture in a name.
+    /// A second capture in a name.
     pub fn parse(path: &Path) -> Result<Option<CapturedPath>, TemplateError> {
         if !has_captures(path) {
             return Ok(None);
@@ -146,30 +157,24 @@ impl CapturedName {
     /// Reads a name.
     ///
     /// # Errors
-    /// A brace without its partner, or a second capture.
+    /// A second capture.
     pub fn parse(text: &str) -> Result<CapturedName, TemplateError> {
-        let wrong = |at, fault| Err(TemplateError { at, fault });
-        let Some(open) = text.find(['{', '}']) else {
+        let Some((at, capture)) = find_capture(text) else {
             return Ok(CapturedName {
                 before: text.to_owned(),
                 ..CapturedName::default()
             });
         };
-        let inner = text[open..].strip_prefix('{');
-        let Some((capture, after)) = inner.and_then(|inner| inner.split_once('}')) else {
-            return wrong(open, TemplateFault::Brace);
-        };
-        if capture.is_empty() || capture.contains('{') {
-            return wrong(open, TemplateFault::Brace);
-        }
-        if let Some(second) = after.find(['{', '}']) {
-            return wrong(
-                text.len() - after.len() + second,
-                TemplateFault::SecondInName,
-            );
+        let begin = at + capture.len() + 2;
+        let after = &text[begin..];
+        if let Some((second, _)) = find_capture(after) {
+            return Err(TemplateError {
+                at: begin + second,
+                fault: TemplateFault::SecondInName,
+            });
         }
         Ok(CapturedName {
-            before: text[..open].to_owned(),
+            before: text[..at].to_owned(),
             capture: Some(capture.to_owned()),
             after: after.to_owned(),
         })
@@ -368,6 +373,25 @@ mod tests {
     }
 
     #[test]
+    fn braces_around_what_is_no_name_are_text() {
+        for text in [
+            "/a/${HOME}/b",
+            "/a/{{name}}",
+            "/a/{b-c}",
+            "/a/{",
+            "/}{/",
+            "/{}",
+            "/{1}",
+        ] {
+            assert_eq!(CapturedPath::parse(Path::new(text)), Ok(None), "{text}");
+        }
+        let captured = CapturedPath::parse(Path::new("/${A}/{{b}}/x{c}/{"));
+        let captured = captured.unwrap().unwrap();
+        assert_eq!(captured.fixed, Path::new("/${A}/{{b}}"));
+        assert_eq!(captured.captures().collect::<Vec<_>>(), ["c"]);
+    }
+
+    #[test]
     fn paths_are_read_back() {
         let captured = CapturedPath::parse(Path::new("/people/w-{user}/cgi")).unwrap();
         let captured = captured.unwrap();
@@ -404,9 +428,6 @@ mod tests {
         let of = |path: &str| CapturedPath::parse(Path::new(path));
         assert_eq!(of("/people/ann"), Ok(None));
         for (path, at, fault) in [
-            ("/a/{b", 3, TemplateFault::Brace),
-            ("/a/b}", 4, TemplateFault::Brace),
-            ("/a/{}", 3, TemplateFault::Brace),
             ("/a/{b}{c}", 6, TemplateFault::SecondInName),
             ("/a/{b}/../c", 7, TemplateFault::WayUp),
         ] {

@@ -182,10 +182,19 @@ impl CallServer {
             if let Poll::Ready(end) = called.as_mut().poll(cx) {
                 return Poll::Ready(Some(end));
             }
-            match self.calls.poll_closed(cx) {
-                Poll::Ready(()) => Poll::Ready(None),
-                Poll::Pending => timer.poll_elapsed(cx).map(|()| None),
+            if self.calls.poll_closed(cx).is_ready() {
+                return Poll::Ready(None);
             }
+            while timer.poll_elapsed(cx).is_ready() {
+                // It counts from the begin of a turn, which may be a while ago: a run that heard
+                // of it too early would go on.
+                let left = self.deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Poll::Ready(None);
+                }
+                timer.set(left);
+            }
+            Poll::Pending
         });
         match end.await {
             Some(end) => done(end),
