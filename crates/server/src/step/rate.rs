@@ -52,7 +52,7 @@ type RatePlace = [u64; 2];
 /// The table is locked in so many parts.
 const SHARDS: usize = 64;
 /// A client's place is one of so many behind each other.
-const PLACES_TRIED: usize = 32;
+const PLACES_TRIED: usize = 128;
 /// Clients without places are counted in so many crowds.
 const CROWDS: usize = 4096;
 
