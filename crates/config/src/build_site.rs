@@ -504,6 +504,7 @@ pub fn warn_literal(target: &str, path: &str, spot: Spot, faults: &mut Faults<'_
         }
         let hint = match KNOWN.iter().find(|(known, _)| *known == name) {
             Some((_, word)) => format!("write `{word}`"),
+            None if path.starts_with('~') => format!("write `{{{name}}}`"),
             None => "name a part of the route's path, as in `/user/{name}` or `/old/{rest*}`, and \
                      write that name here in braces"
                 .to_owned(),

@@ -98,7 +98,7 @@ macro_rules! counters {
                         name: "overload_level",
                         kind: MetricKind::Gauge,
                         help: "Priorities that are refused now: 0 none, 1 low, 2 low and normal.",
-                        value: self.overload_rises.saturating_sub(self.overload_falls),
+                        value: self.overload_level(),
                     },
                     Metric {
                         name: "concurrency_waiting",
@@ -195,7 +195,7 @@ counters! { of events {
     passwords_checked: "Passwords that were checked by their hash, and not remembered.";
     tokens_checked: "Tokens whose signature was checked and right, and not remembered.";
     tokens_refused: "Tokens that were not good: malformed, over, or not signed for here (400, 401).";
-    token_keys_kept: "Files of keys for tokens that had changed and could not be used: the keys before stay.";
+    token_keys_kept: "Times that keys of tokens had changed and could not be used, or could not be fetched: those before stay.";
     limit_token: "Tokens refused: longer than 8 KiB (401).";
     limit_sign_ins: "Requests refused: as many passwords were waited for as may be, of one network or of all (429).";
     offer_refused: "Requests of other machines' hobs for programs that are not offered to them (403), or that could not be understood (400).";
@@ -372,6 +372,11 @@ impl Snapshot {
             .concurrency_queued
             .saturating_sub(self.concurrency_unqueued);
         (running, waiting)
+    }
+
+    /// Priorities that are refused now because of others.
+    pub fn overload_level(&self) -> u64 {
+        self.overload_rises.saturating_sub(self.overload_falls)
     }
 
     /// Connections open now. Blocks are read one after another, so it may be off by those opened or

@@ -265,23 +265,8 @@ pub static RATE: SchemaTable = SchemaTable {
             )
             .example("\"field:X-Api-Key\"")
             .aka(&["key", "zone"]),
-        SchemaKey::new("v6_prefix", Integer { min: 16, max: 128 }, Preset::Integer(64))
-            .says("Addresses of IPv6 that begin with so many same bits are one client.")
-            .example("56"),
-        SchemaKey::new(
-            "keys",
-            Integer {
-                min: 100,
-                max: 10_000_000,
-            },
-            Preset::Integer(100_000),
-        )
-        .says(
-            "So many clients at a time are counted each for itself, with 32 to 64 bytes for each. \
-             Those beyond share what one may with others whose addresses begin alike: 16 bits of \
-             IPv4, 32 of IPv6.",
-        )
-        .example("1000000"),
+        crowding::V6_PREFIX,
+        crowding::CLIENTS,
         SchemaKey::new("dry_run", Flag, Preset::Flag(false))
             .says(
                 "Nothing is refused: `rate_dry_run` counts what would be, and the record of each \

@@ -69,9 +69,7 @@ pub static BAN: SchemaTable = SchemaTable {
                  they bring of a banned client gets the 403.",
             )
             .example("true"),
-        SchemaKey::new("v6_prefix", Integer { min: 16, max: 128 }, Preset::Integer(64))
-            .says("Addresses of IPv6 that begin with so many same bits are one client.")
-            .example("56"),
+        crowding::V6_PREFIX,
         SchemaKey::new(
             "keys",
             Integer {

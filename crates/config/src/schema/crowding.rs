@@ -2,6 +2,31 @@
 
 use super::*;
 
+/// Which addresses are one client, where clients are counted.
+pub(super) const V6_PREFIX: SchemaKey = SchemaKey::new(
+    "v6_prefix",
+    Integer { min: 16, max: 128 },
+    Preset::Integer(64),
+)
+.says("Addresses of IPv6 that begin with so many same bits are one client.")
+.example("56");
+
+/// How many clients have a time of their own, in `rate` and `bandwidth`.
+pub(super) const CLIENTS: SchemaKey = SchemaKey::new(
+    "keys",
+    Integer {
+        min: 100,
+        max: 10_000_000,
+    },
+    Preset::Integer(100_000),
+)
+.says(
+    "So many clients at a time are counted each for itself, with 32 to 64 bytes for each. Those \
+     beyond share what one may with others whose addresses begin alike: 16 bits of IPv4, 32 of \
+     IPv6.",
+)
+.example("1000000");
+
 /// `concurrency` of a site or a route
 pub static CONCURRENCY: SchemaTable = SchemaTable {
     name: "concurrency",
@@ -55,13 +80,7 @@ pub static CONCURRENCY: SchemaTable = SchemaTable {
         .says("For so long at most.")
         .example("\"30s\"")
         .aka(&["timeout", "wait_max"]),
-        SchemaKey::new(
-            "v6_prefix",
-            Integer { min: 16, max: 128 },
-            Preset::Integer(64),
-        )
-        .says("Addresses of IPv6 that begin with so many same bits are one client.")
-        .example("56"),
+        V6_PREFIX,
         SchemaKey::new(
             "keys",
             Integer {
@@ -110,27 +129,8 @@ pub static BANDWIDTH: SchemaTable = SchemaTable {
             .says("So many bytes of an answer leave before `answer` holds.")
             .example("\"1MiB\"")
             .aka(&["burst", "limit_rate_after"]),
-        SchemaKey::new(
-            "v6_prefix",
-            Integer { min: 16, max: 128 },
-            Preset::Integer(64),
-        )
-        .says("Addresses of IPv6 that begin with so many same bits are one client.")
-        .example("56"),
-        SchemaKey::new(
-            "keys",
-            Integer {
-                min: 100,
-                max: 10_000_000,
-            },
-            Preset::Integer(100_000),
-        )
-        .says(
-            "So many clients at a time are counted each for itself, with 32 to 64 bytes for each. \
-             Those beyond share what one may with others whose addresses begin alike: 16 bits of \
-             IPv4, 32 of IPv6.",
-        )
-        .example("1000000"),
+        V6_PREFIX,
+        CLIENTS,
     ],
 };
 

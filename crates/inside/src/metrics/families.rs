@@ -46,6 +46,7 @@ families! {
     CERTIFICATE_FAILS = "hob_certificate_order_failed", Gauge, &["certificate"], "1 while the last order of a certificate from an authority has failed, else 0.";
     LIMITS = "hob_limit_reached", Counter, &["limit"], "How often a limit was reached; the reference page says what each one means.";
     CONCURRENCY = "hob_concurrency_requests", Gauge, &["state"], "Requests that a `concurrency` counts, `running` or `waiting`.";
+    OVERLOAD = "hob_overload_level", Gauge, &[], "Priorities that are refused now (`overload`): 0 none, 1 low, 2 low and normal.";
     BANS = "hob_bans", Gauge, &[], "Clients that are banned.";
     CACHE_ENTRIES = "hob_cache_entries", Gauge, &[], "Files the cache knows.";
     CACHE_BYTES = "hob_cache_bytes", Gauge, &[], "Memory of the cache.";

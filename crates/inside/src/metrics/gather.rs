@@ -86,6 +86,7 @@ fn put_crowding(all: &mut Exposition, counters: &Snapshot) {
     let (running, waiting) = counters.in_service();
     all.whole(&families::CONCURRENCY, &["running"], running);
     all.whole(&families::CONCURRENCY, &["waiting"], waiting);
+    all.whole(&families::OVERLOAD, &[], counters.overload_level());
 }
 
 fn put_connections(all: &mut Exposition, admin: &Admin, counters: &Snapshot) {

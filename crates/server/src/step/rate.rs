@@ -49,11 +49,11 @@ pub struct RateClients {
 /// A client's hash, and when its next request is right, in nanoseconds; both 0 where nobody was.
 type RatePlace = [u64; 2];
 
-/// The table is locked in so many parts.
-const SHARDS: usize = 64;
+/// The table is locked in so many parts at most.
+const SHARDS_MAX: usize = 64;
 /// A client's place is one of so many behind each other.
 const PLACES_TRIED: usize = 128;
-/// Clients without places are counted in so many crowds.
+/// Clients without places are counted in so many crowds at most.
 const CROWDS: usize = 4096;
 
 /// When requests are right.
@@ -67,8 +67,11 @@ struct Pace {
 impl RateClients {
     /// Nobody yet, and places for so many.
     pub fn new(keys: usize) -> RateClients {
-        let places = (keys * 2)
-            .div_ceil(SHARDS)
+        let wanted = keys * 2;
+        // Few clients need few locks.
+        let shards = (wanted / PLACES_TRIED).next_power_of_two().min(SHARDS_MAX);
+        let places = wanted
+            .div_ceil(shards)
             .next_power_of_two()
             .max(PLACES_TRIED);
         RateClients {
@@ -76,10 +79,10 @@ impl RateClients {
             begin: Instant::now(),
             hasher: RandomState::new(),
             // Memory of zeroes costs nothing until it is used.
-            shards: (0..SHARDS)
+            shards: (0..shards)
                 .map(|_| Mutex::new(vec![[0; 2]; places]))
                 .collect(),
-            crowds: Mutex::new(vec![0; CROWDS]),
+            crowds: Mutex::new(vec![0; CROWDS.min(keys * 64)]),
         }
     }
 
@@ -92,42 +95,42 @@ impl RateClients {
         cost_ns: u64,
         now_ns: u64,
     ) -> (u64, bool) {
-        let pace = Pace {
-            interval_ns: cost_ns,
-            early_ns: u64::MAX,
-        };
-        let hash = self.hasher.hash_one(client).max(1);
-        let mut places = self.shards[hash as usize % SHARDS].lock();
-        if let Some(at) = find(&places, hash, now_ns) {
-            let [_, right_ns] = places[at];
-            let known_ns = if places[at][0] == hash { right_ns } else { 0 };
-            places[at] = [hash, pace.take(known_ns, now_ns).1];
-            return (known_ns.saturating_sub(now_ns), true);
-        }
-        drop(places);
-        let at = self.hasher.hash_one(crowd) as usize % CROWDS;
-        let mut crowds = self.crowds.lock();
-        let known_ns = crowds[at];
-        crowds[at] = pace.take(known_ns, now_ns).1;
-        (known_ns.saturating_sub(now_ns), false)
+        self.move_on(client, crowd, now_ns, |right_ns| {
+            let due_ns = right_ns.max(now_ns);
+            (due_ns - now_ns, due_ns.saturating_add(cost_ns))
+        })
     }
 
     /// Takes a request of a client at a time, or finds it too early. False beside it: the client
     /// found no place and is counted with its crowd.
     fn take(&self, client: &[u8], crowd: &[u8], pace: Pace, now_ns: u64) -> (RateOutcome, bool) {
+        self.move_on(client, crowd, now_ns, |right_ns| {
+            pace.take(right_ns, now_ns)
+        })
+    }
+
+    /// Has `next` say what comes of a client's time, and which is its next one. False beside it:
+    /// the client found no place, and it was that of its crowd.
+    fn move_on<T>(
+        &self,
+        client: &[u8],
+        crowd: &[u8],
+        now_ns: u64,
+        next: impl FnOnce(u64) -> (T, u64),
+    ) -> (T, bool) {
         let hash = self.hasher.hash_one(client).max(1);
-        let mut places = self.shards[hash as usize % SHARDS].lock();
+        let mut places = self.shards[hash as usize % self.shards.len()].lock();
         if let Some(at) = find(&places, hash, now_ns) {
             let [_, right_ns] = places[at];
             let known_ns = if places[at][0] == hash { right_ns } else { 0 };
-            let (outcome, next_ns) = pace.take(known_ns, now_ns);
+            let (outcome, next_ns) = next(known_ns);
             places[at] = [hash, next_ns];
             return (outcome, true);
         }
         drop(places);
-        let at = self.hasher.hash_one(crowd) as usize % CROWDS;
         let mut crowds = self.crowds.lock();
-        let (outcome, next_ns) = pace.take(crowds[at], now_ns);
+        let at = self.hasher.hash_one(crowd) as usize % crowds.len();
+        let (outcome, next_ns) = next(crowds[at]);
         crowds[at] = next_ns;
         (outcome, false)
     }
@@ -135,7 +138,7 @@ impl RateClients {
 
 /// The place of a client, or the first that is free for it.
 fn find(places: &[RatePlace], hash: u64, now_ns: u64) -> Option<usize> {
-    let first = (hash as usize / SHARDS) % places.len();
+    let first = (hash as usize / SHARDS_MAX) % places.len();
     let mut free = None;
     for step in 0..PLACES_TRIED {
         let at = (first + step) % places.len();

@@ -78,6 +78,19 @@ fn as_many_clients_as_are_said_are_counted_each_for_itself() {
 }
 
 #[test]
+fn few_clients_take_little_memory_and_have_places_all_the_same() {
+    for keys in [1, 10, 100, 1000] {
+        let clients = RateClients::new(keys);
+        let places: usize = clients.shards.iter().map(|one| one.lock().len()).sum();
+        assert!(places <= (keys * 4).max(PLACES_TRIED), "{keys}: {places}");
+        for client in 0..keys {
+            let (_, is_alone) = clients.take(&client.to_be_bytes(), b"", PACE, SECOND);
+            assert!(is_alone, "{client} of {keys}");
+        }
+    }
+}
+
+#[test]
 fn ten_million_clients_hold_no_more_memory_and_those_beyond_share() {
     let clients = RateClients::new(10_000);
     let places: usize = clients.shards.iter().map(|one| one.lock().len()).sum();
