@@ -318,6 +318,12 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// It began with a status of 200 and broke off. Over QUIC the head may be lost, too
+    /// ([`Connection::read_reply`]).
+    pub fn broke_off(&self) -> bool {
+        !self.is_whole && matches!(self.answer.status, 200 | 0)
+    }
+
     /// A client can tell that something went wrong: by the status, or because the answer broke off.
     pub fn is_broken(&self) -> bool {
         self.answer.status == 502 || !self.is_whole
