@@ -78,6 +78,8 @@ pub struct SignInRule {
     pub users: Vec<String>,
     /// Whose members may.
     pub groups: Vec<String>,
+    /// In each of which they have to be besides.
+    pub all_groups: Vec<String>,
     /// Whom `access` lets in has not to sign in, and the other way round.
     pub is_alternative: bool,
 }
@@ -338,9 +340,9 @@ pub(crate) fn read_require(
         let texts = section.given_texts(key).into_iter();
         texts.map(|(text, _)| text.to_owned()).collect()
     };
-    let (users, groups) = (texts("users"), texts("groups"));
+    let (users, groups, all_groups) = (texts("users"), texts("groups"), texts("all_groups"));
     if name == NONE {
-        for key in ["users", "groups", "satisfy"] {
+        for key in ["users", "groups", "all_groups", "satisfy"] {
             if let Some(given) = section.given(key) {
                 let spot = given.key;
                 faults.error(
@@ -366,17 +368,21 @@ pub(crate) fn read_require(
         return Some(None);
     };
     let has_groups = ["groups", "forward", "jwt"].map(|key| given[auth].1.has(key));
-    if given[auth].1.has("signed_urls") && !(users.is_empty() && groups.is_empty()) {
+    let asked = [("groups", &groups), ("all_groups", &all_groups)].into_iter();
+    let asks_groups = { asked }.find_map(|(key, names)| (!names.is_empty()).then_some(key));
+    if given[auth].1.has("signed_urls") && !(users.is_empty() && asks_groups.is_none()) {
         faults
             .error(
                 section.spot("auth"),
                 format!("`[[auth]]` {name:?} has no users and no groups"),
             )
-            .hint("whoever has a signed link may follow it: remove `users` and `groups`");
-    } else if !groups.is_empty() && has_groups == [false; 3] {
+            .hint("whoever has a signed link may follow it: remove `users`, `groups` and `all_groups`");
+    } else if let Some(key) = asks_groups
+        && has_groups == [false; 3]
+    {
         faults
             .error(
-                section.spot("groups"),
+                section.spot(key),
                 format!("`[[auth]]` {name:?} has no groups"),
             )
             .see(given[auth].1.header, "it stands here")
@@ -386,6 +392,7 @@ pub(crate) fn read_require(
         auth,
         users,
         groups,
+        all_groups,
         is_alternative: section.word("satisfy") == "any",
     })))
 }

@@ -88,7 +88,7 @@ pub use handlers::{Handlers, NoHandlers};
 pub use headers::{HeaderRule, HeaderRules};
 pub use hidden::{is_secret, without_secrets};
 pub use inside::{Activity, HistorySettings, KeptFile};
-pub use load::{load_built, load_with, read_file, tree_of};
+pub use load::{TEXT_BYTES_MAX, load_built, load_with, read_file, tree_of};
 pub use metrics::{Metrics, MetricsDestination, Otlp, Parent};
 pub use names::{ClientNamesSettings, name_server};
 pub use nearest::nearest;

@@ -290,7 +290,7 @@ const INCLUDE_DEPTH_MAX: usize = 8;
 /// Texts of one config.
 const FILE_COUNT_MAX: usize = 10_000;
 /// Bytes of all texts of one config together.
-const TEXT_BYTES_MAX: u64 = 64 << 20;
+pub const TEXT_BYTES_MAX: u64 = 64 << 20;
 
 /// Reads texts and follows their includes.
 struct ConfigReader<'e> {

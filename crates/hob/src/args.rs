@@ -5,6 +5,7 @@ mod auth;
 mod ban;
 mod check;
 mod compare;
+mod config;
 mod cost;
 mod foreign;
 mod history;
@@ -32,6 +33,9 @@ pub(crate) use auth::{PasswordOptions, SignOptions};
 pub(crate) use ban::BanCommand;
 pub(crate) use check::{CheckOptions, ExplainOptions};
 pub(crate) use compare::CompareOptions;
+pub(crate) use config::{
+    ConfigApplyOptions, ConfigChangeOptions, ConfigCommand, ConfigRollbackOptions,
+};
 pub(crate) use cost::{CostOptions, CostPart};
 pub(crate) use history::HistoryOptions;
 pub(crate) use look::{
@@ -158,6 +162,11 @@ pub(crate) enum CliCommand {
     Maintenance {
         #[command(subcommand)]
         command: MaintenanceCommand,
+    },
+    /// Put another text in the place of a config that is in force, and take it back
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
     },
     /// Have the running hob read its config again
     Reload(ControlOptions),

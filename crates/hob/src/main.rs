@@ -6,6 +6,7 @@ mod ban;
 mod bench;
 mod check;
 mod compare;
+mod config;
 mod control;
 mod cost;
 mod diagnostics;
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         CliCommand::Top(options) => top::run(&options, &surroundings),
         CliCommand::History(options) => history::run(&options, &surroundings),
         CliCommand::Watch(options) => watch::run(&options, &surroundings),
+        CliCommand::Config { command } => config::run(&command, &surroundings),
         CliCommand::Reload(options) => control::act("reload", &options, &surroundings),
         CliCommand::Recycle(options) => control::recycle(&options, &surroundings),
         CliCommand::Upstream { command } => control::upstream(&command, &surroundings),

@@ -248,7 +248,7 @@ fn users_and_groups_say_who_may() {
         (403, None)
     );
     let record = record(&place, "/inner/a.txt?cid");
-    let reason = "require: the account is not among `users`, and in none of `groups`";
+    let reason = "require: the account is none that `users`, `groups` and `all_groups` let in";
     assert_eq!(
         (record["reason"].as_str(), record["user"].as_str()),
         (Some(reason), Some("cid"))
@@ -258,6 +258,37 @@ fn users_and_groups_say_who_may() {
     place.write("groups", "lab: cid\n");
     wait_for_status(&hob, "cid", "sesame", 200);
     assert_eq!(sesame("bob"), 403);
+    hob.stop();
+}
+
+#[test]
+fn who_may_has_to_be_in_all_groups_that_are_said() {
+    let place = Place::new();
+    let rule =
+        "{ auth = \"staff\", groups = [\"lab\", \"it\"], all_groups = [\"night\", \"trained\"] }";
+    prepare(&place, &inner(rule));
+    place.write(
+        "groups",
+        "lab: bob cid\nnight: ann bob cid\ntrained: ann bob\n",
+    );
+    let hob = place.serve_text(&config(&inner(rule)));
+    let sesame = |name: &str| status(&hob, name, "sesame");
+    assert_eq!(
+        (sesame("ann"), sesame("bob"), sesame("cid")),
+        (403, 200, 403)
+    );
+    let told =
+        |user: &str| text_of(&place.run(&["explain", "--user", user, "GET", "/inner/a.txt"]));
+    assert!(
+        told("bob").contains("in lab, night, trained, may"),
+        "{}",
+        told("bob")
+    );
+    assert!(
+        told("cid").contains("in lab, night, may not"),
+        "{}",
+        told("cid")
+    );
     hob.stop();
 }
 

@@ -10,7 +10,8 @@ use harness::{Hob, Place, text_of};
 const TOP: &str = "default_log = \"access\"\n[[log]]\nname = \"access\"\n\
     file = \"run/access.log\"\nformat = \"json\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n\
     [[auth]]\nname = \"sso\"\nforward = { path = \"/verify\", \
-    fields = [\"Remote-User\", \"Remote-Email\", \"X-Team\"] }\n";
+    fields = [\"Remote-User\", \"Remote-Email\", \"X-Team\"] }\n\
+    [[auth]]\nname = \"other\"\nforward = \"/other\"\n";
 
 /// Lets in who has a cookie, and tells what it was asked; others are sent to a page.
 const VERIFY: &str = "#!/bin/sh
@@ -18,6 +19,8 @@ case \"$HTTP_COOKIE\" in
 *session=ann*) printf 'Status: 204\\nRemote-User: ann\\nRemote-Groups: staff, lab\\n'
     printf 'X-Team: %s %s %s\\n\\n' \
     \"$HTTP_X_FORWARDED_METHOD\" \"$HTTP_X_FORWARDED_URI\" \"$HTTP_X_FORWARDED_HOST\" ;;
+*session=fresh*) printf 'Status: 200\\nRemote-User: ann\\nSet-Cookie: session=ann; Path=/\\n'
+    printf 'set-cookie: seen=1\\n\\nnot for clients' ;;
 *session=guest*) printf 'Content-Type: text/plain\\n\\nwelcome' ;;
 *session=broken*) exit 3 ;;
 *session=denied*) printf 'Status: 403\\nContent-Type: text/plain\\nX-Why: no\\n\\nnot you' ;;
@@ -36,10 +39,21 @@ fn serve(place: &Place, require: &str) -> Hob {
     place.folder("cgi");
     place.script("cgi/verify", VERIFY);
     place.script("cgi/echo", ECHO);
+    place.script(
+        "cgi/other",
+        "#!/bin/sh\nprintf 'Remote-User: bob\\nSet-Cookie: seen=2\\n\\n'\n",
+    );
     place.serve_text(&format!(
         "{TOP}[[site]]\nroot = \"site\"\n\
          [[site.route]]\npath = \"/verify\"\ninternal = true\ncgi = {{ script = \"cgi/verify\" }}\n\
-         [[site.route]]\npath = \"/inner/*\"\nrequire = {require}\ncgi = {{ script = \"cgi/echo\" }}\n"
+         [[site.route]]\npath = \"/other\"\ninternal = true\ncgi = {{ script = \"cgi/other\" }}\n\
+         [[site.route]]\npath = \"/inner/*\"\nrequire = {require}\ncgi = {{ script = \"cgi/echo\" }}\n\
+         [[site.route]]\npath = \"/files/*\"\nrequire = \"sso\"\nfiles = {{ root = \"site\" }}\n\
+         [[site.route]]\npath = \"/lab/*\"\nfiles = {{ root = \"site\" }}\n\
+         require = {{ auth = \"sso\", groups = [\"lab\"] }}\n\
+         [[site.route]]\npath = \"/try/*\"\nrequire = \"sso\"\n\
+         files = {{ root = \"site\", try = [\"{{path}}\", \"next\"] }}\n\
+         [[site.route]]\npath = \"/try/*\"\nrequire = \"other\"\ncgi = {{ script = \"cgi/echo\" }}\n"
     ))
 }
 
@@ -120,6 +134,51 @@ fn body_comes_to_the_program_and_not_to_the_route_that_is_asked() {
         "{told}"
     );
     assert_eq!(came.len(), body.len());
+    hob.stop();
+}
+
+#[test]
+fn session_that_is_renewed_reaches_the_client_with_what_it_asked_for() {
+    let place = Place::new();
+    place.write("site/page.txt", "page\n");
+    let hob = serve(&place, "\"sso\"");
+    let cookies = |answer: &Answer| -> Vec<String> {
+        let fields =
+            { answer.headers.iter() }.filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
+        fields.map(|(_, value)| value.clone()).collect()
+    };
+    let renewed = ["session=ann; Path=/", "seen=1"];
+    let answer = get(&hob, "/inner/a", "fresh");
+    assert_eq!(answer.text(), "ann|forward|ann||\n");
+    assert_eq!(cookies(&answer), renewed);
+    // A file that is kept with its head is no other client's.
+    for _ in 0..3 {
+        let fresh = get(&hob, "/files/page.txt", "fresh");
+        assert_eq!(
+            (fresh.text(), cookies(&fresh)),
+            ("page\n".to_owned(), renewed.map(str::to_owned).to_vec())
+        );
+        let other = get(&hob, "/files/page.txt", "ann");
+        assert_eq!(
+            (other.text(), cookies(&other)),
+            ("page\n".to_owned(), Vec::new())
+        );
+    }
+    let missing = get(&hob, "/files/none", "fresh");
+    assert_eq!(
+        (missing.status, cookies(&missing)),
+        (404, renewed.map(str::to_owned).to_vec())
+    );
+    // Who may not has it renewed, too.
+    let refused = get(&hob, "/lab/page.txt", "fresh");
+    assert_eq!(
+        (refused.status, cookies(&refused)),
+        (403, renewed.map(str::to_owned).to_vec())
+    );
+    // Two routes ask: of cookies with one name the last counts.
+    let tried = get(&hob, "/try/a", "fresh");
+    assert_eq!(tried.text(), "bob|forward|bob||\n");
+    assert_eq!(cookies(&tried), [renewed[0], "seen=2"]);
     hob.stop();
 }
 

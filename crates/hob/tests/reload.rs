@@ -1,5 +1,7 @@
 //! Reloads: the new config is served by the same processes on the same sockets, or the old one is.
 
+#![allow(clippy::unwrap_used)]
+
 mod harness;
 
 use std::os::unix::net::UnixStream;
@@ -137,5 +139,113 @@ fn signals_that_come_close_together_lose_no_reload() {
         get(hob.port(), "/site/hello.txt").unwrap().text(),
         "hello\n"
     );
+    hob.stop();
+}
+
+/// What the site answers with a text that a config holds.
+fn said(place: &Place, port: u16) -> (String, u64) {
+    let text = get(port, "/said").unwrap().text();
+    let generation = place.status()["generation"].as_u64().unwrap();
+    (text, generation)
+}
+
+fn saying(text: &str) -> String {
+    config(
+        "",
+        &format!(
+            "site\"\n[[site.route]]\npath = \"/said\"\nrespond = {{ body = \"{text}\" }}\n# \""
+        ),
+    )
+}
+
+#[test]
+fn config_that_is_applied_is_in_force_and_can_be_taken_back() {
+    let place = Place::new();
+    let hob = place.serve_text(&saying("one"));
+    let port = hob.port();
+    let file = |name: &str| std::fs::read_to_string(place.path(name)).ok();
+    place.write("new.toml", &saying("two"));
+    let run = |words: &[&str]| {
+        let output = place.run(&[&["config"], words].concat());
+        (output.status.code(), text_of(&output))
+    };
+    let (code, text) = run(&["apply", "new.toml", "--dry-run"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.contains("\n-respond = { body = \"one\" }\n+respond = { body = \"two\" }\n"),
+        "{text}"
+    );
+    assert_eq!(said(&place, port), ("one".to_owned(), 1));
+    assert_eq!(
+        (file("hob.toml"), file("hob.toml.before")),
+        (Some(saying("one")), None)
+    );
+
+    let (code, text) = run(&["apply", "new.toml"]);
+    assert!(
+        code == Some(0) && text.ends_with("reloaded, generation 2\n"),
+        "{text}"
+    );
+    assert_eq!(said(&place, port), ("two".to_owned(), 2));
+    assert_eq!(file("hob.toml.before"), Some(saying("one")));
+    for (word, generation) in [("one", 3), ("two", 4)] {
+        assert_eq!(run(&["rollback"]).0, Some(0));
+        assert_eq!(said(&place, port), (word.to_owned(), generation));
+        assert_eq!(file("hob.toml"), Some(saying(word)));
+    }
+    hob.stop();
+    // Nobody is told of it: nothing is changed.
+    let (code, text) = run(&["rollback"]);
+    assert_eq!(code, Some(3), "{text}");
+    assert_eq!(file("hob.toml"), Some(saying("two")));
+}
+
+#[test]
+fn config_that_is_not_applied_leaves_all_as_it_was() {
+    let place = Place::new();
+    let hob = place.serve_text(&saying("one"));
+    let run = |words: &[&str], told: &str| {
+        let output = place.run(&[&["config"], words].concat());
+        let text = text_of(&output);
+        assert!(text.contains(told), "{words:?}: {text}");
+        assert_eq!(said(&place, hob.port()), ("one".to_owned(), 1), "{words:?}");
+        let now = std::fs::read_to_string(place.path("hob.toml")).unwrap();
+        assert_eq!(now, saying("one"), "{words:?}");
+        assert!(!place.path("hob.toml.before").exists(), "{words:?}");
+        output.status.code()
+    };
+    place.write("wrong.toml", &saying("two").replace("respond", "respnd"));
+    assert_eq!(run(&["apply", "wrong.toml"], "respnd"), Some(2));
+    // It is right, and cannot be served: another has the port.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("\"{}\"", taken.local_addr().unwrap());
+    place.write(
+        "taken.toml",
+        &saying("two").replace("\"127.0.0.1:0\"", &address),
+    );
+    assert_eq!(
+        run(&["apply", "taken.toml"], "is as it was before"),
+        Some(1)
+    );
+    place.write("new.toml", &saying("two"));
+    assert_eq!(
+        run(&["apply", "--base", "0-0", "new.toml"], "look at it again"),
+        Some(1)
+    );
+    assert_eq!(
+        run(
+            &["apply", "--file", "new.toml", "new.toml"],
+            "is no file of"
+        ),
+        Some(2)
+    );
+    assert_eq!(run(&["apply", "none.toml"], "none.toml: "), Some(2));
+    assert_eq!(
+        run(&["apply", "--file", "none.toml", "new.toml"], "none.toml: "),
+        Some(2)
+    );
+    assert_eq!(run(&["rollback"], "nothing was applied"), Some(1));
+    // Standard input of these is empty.
+    assert_eq!(run(&["apply", "-"], "hob.toml is as it was"), Some(2));
     hob.stop();
 }

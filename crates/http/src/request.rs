@@ -15,6 +15,7 @@ mod watched;
 
 use std::cell::{Cell, OnceCell, Ref, RefCell, RefMut};
 use std::fmt;
+use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -124,6 +125,8 @@ pub struct SignedIn {
     /// What else programs are told of them: fields by their names in lower case, which take the
     /// place of the request's own; those without values are none.
     pub fields: ToldVariables,
+    /// Cookies that the answer takes along: values of `Set-Cookie`.
+    pub cookies: Vec<Box<[u8]>>,
 }
 
 /// The memory behind a [`Request`].
@@ -278,9 +281,24 @@ impl Request {
         self.exchange.signed_in.borrow()
     }
 
-    /// Somebody has signed in with it; the last counts.
-    pub fn sign_in(&self, user: SignedIn) {
+    /// Somebody has signed in with it; the last counts. Cookies of those before are kept, except
+    /// where this one has some of the same names.
+    pub fn sign_in(&self, mut user: SignedIn) {
+        let name = |cookie: &[u8]| cookie.iter().position(|byte| *byte == b'=');
+        let mut kept = self.take_cookies();
+        kept.retain(|old| {
+            let mut newer = user.cookies.iter();
+            !newer.any(|new| name(new).map(|end| &new[..end]) == name(old).map(|end| &old[..end]))
+        });
+        user.cookies.splice(..0, kept);
         *self.exchange.signed_in.borrow_mut() = Some(user);
+    }
+
+    /// The cookies of who has signed in, which nobody has taken along yet.
+    pub fn take_cookies(&self) -> Vec<Box<[u8]>> {
+        let mut signed_in = self.exchange.signed_in.borrow_mut();
+        let taken = signed_in.as_mut().map(|who| mem::take(&mut who.cookies));
+        taken.unwrap_or_default()
     }
 
     /// The loop of the thread it is answered on: descriptors, timers and tasks to wait with.

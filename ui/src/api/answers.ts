@@ -307,6 +307,8 @@ export interface ConfigFiles {
   editable: boolean;
   /** Why they may not. */
   why_not: string | null;
+  /** What changes it instead, where hob runs, as it is to be typed: `--file`, `--base` and the file with the new text follow. Null where it can be changed from here, or not by who asks. */
+  command: string | null;
   /** Something was changed from here that can be taken back. */
   can_roll_back: boolean;
 }

@@ -18,6 +18,11 @@ import { Notice, Outcome, Page, Panel, Waiting } from "../parts/page";
 import { Code, Say } from "../parts/say";
 import { go, place } from "../route";
 import { count, many } from "../text/format";
+import { quoted } from "../text/escape";
+import { save } from "../text/save";
+
+/** What a new text is saved as. */
+const NEW_FILE = "new.toml";
 
 /** The page. */
 export function ConfigPage(): JSX.Element {
@@ -99,6 +104,8 @@ function Editor(props: { of: ConfigFile; config: ConfigFiles; onApplied(): void 
   const isChanged = text !== of.text;
   const reason =
     whyNot() ?? (config.editable ? null : (config.why_not ?? "it cannot be changed here"));
+  // Where the server may not write the file, somebody who may can have the text to apply it.
+  const command = config.command;
   const given = { path: of.path, text, base_hash: of.hash };
   const check = (): void =>
     void deed.run(async () => {
@@ -150,13 +157,31 @@ function Editor(props: { of: ConfigFile; config: ConfigFiles; onApplied(): void 
       {faults !== null && <Faults of={faults} box={box} />}
       <Text
         value={text}
-        isFixed={reason !== null}
+        isFixed={reason !== null && command === null}
         box={box}
         onText={setText}
         label={`Text of ${of.path}`}
       />
       {diff !== null && diff !== "" && <Diff of={diff} />}
+      {command !== null && isChanged && <ByCommand of={of} text={text} command={command} />}
     </Panel>
+  );
+}
+
+/** How to apply a text that only the command line may. */
+function ByCommand(props: { of: ConfigFile; text: string; command: string }): JSX.Element {
+  const { of, text, command } = props;
+  const typed = `${command} --file ${quoted(of.path)} --base ${of.hash} ${NEW_FILE}`;
+  return (
+    <div class="by-command">
+      <p>Save the new text, and where hob runs, type what stands below:</p>
+      <button type="button" onClick={() => save(NEW_FILE, text, "application/toml")}>
+        Save as {NEW_FILE}
+      </button>
+      <pre tabIndex={0} aria-label="Command that applies it">
+        <Say text={typed} />
+      </pre>
+    </div>
   );
 }
 

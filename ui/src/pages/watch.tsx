@@ -12,6 +12,7 @@ import { Code, Say } from "../parts/say";
 import { go, place } from "../route";
 import { count, many, micros, words } from "../text/format";
 import { dump, fromHex } from "../text/dump";
+import { save } from "../text/save";
 
 /** Events kept, and of them shown; the oldest go first. */
 const KEPT_MAX = 5000;
@@ -126,7 +127,10 @@ export function Watch(): JSX.Element {
           dropped.current = 0;
           draw();
         }}
-        onDownload={() => download(matching.map((one) => one.event))}
+        onDownload={() => {
+          const events = matching.map((one) => one.event);
+          save("hob-watch.json", JSON.stringify(events, null, 1), "application/json");
+        }}
       />
       <State isOn={isOn} state={state} />
       {dropped.current > 0 && (
@@ -311,13 +315,4 @@ function markOf(id: string): number {
   let sum = 0;
   for (const character of id) sum = (sum * 31 + character.charCodeAt(0)) % 65_521;
   return sum % 6;
-}
-
-function download(events: WatchEvent[]): void {
-  const blob = new Blob([JSON.stringify(events, null, 1)], { type: "application/json" });
-  const anchor = document.createElement("a");
-  anchor.href = URL.createObjectURL(blob);
-  anchor.download = "hob-watch.json";
-  anchor.click();
-  setTimeout(() => URL.revokeObjectURL(anchor.href), 10_000);
 }

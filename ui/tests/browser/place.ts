@@ -199,7 +199,7 @@ export class Place {
     this.child.kill("SIGTERM");
   }
 
-  private run(words: string[]): { child: ChildProcess; printed: { text: string } } {
+  run(words: string[]): { child: ChildProcess; printed: { text: string } } {
     return runIn(this.folder, words);
   }
 

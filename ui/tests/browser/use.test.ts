@@ -147,6 +147,34 @@ test("a config is checked, compared, applied and rolled back", async () => {
   await expect.poll(() => readFileSync(path, "utf8")).toBe(before);
 });
 
+test("what may not be changed on the page is saved and applied by the command it shows", async () => {
+  const fixed = await Place.open(CONFIG.replace("edit = true", "edit = false"));
+  const path = join(fixed.folder, "hob.toml");
+  const visitor = await operator(chromium, fixed);
+  await at(visitor, "#/config");
+  await visitor.getByRole("status").getByText("`edit = true` in `[admin]` would").waitFor();
+  const changed = `${readFileSync(path, "utf8")}\n# Changed by command.\n`;
+  await visitor.getByRole("textbox", { name: /^Text of/ }).fill(changed);
+  await visitor.getByRole("button", { name: "Show changes" }).click();
+  await visitor.locator(".diff .added", { hasText: "Changed by command" }).waitFor();
+  expect(await visitor.getByRole("button", { name: "Apply" }).isDisabled()).toBe(true);
+  const saving = visitor.waitForEvent("download");
+  await visitor.getByRole("button", { name: "Save as new.toml" }).click();
+  const saved = await saving;
+  expect(saved.suggestedFilename()).toBe("new.toml");
+  await saved.saveAs(join(fixed.folder, "new.toml"));
+  expect(readFileSync(join(fixed.folder, "new.toml"), "utf8")).toBe(changed);
+  const shown = await visitor.getByLabel("Command that applies it").textContent();
+  const [program, ...words] = shown!.trim().split(" ");
+  expect(program).toBe("hob");
+  const { child, printed } = fixed.run(words);
+  const code = await new Promise((resolve) => child.once("close", resolve));
+  expect([code, printed.text]).toEqual([0, expect.stringContaining("generation 2")]);
+  expect(readFileSync(path, "utf8")).toBe(changed);
+  await visitor.context().close();
+  await fixed.close();
+});
+
 test("explain says which route answers", async () => {
   await at(page, "#/explain");
   await page.getByLabel("URL").fill("/cgi-bin/slow");

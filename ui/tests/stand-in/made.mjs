@@ -558,6 +558,7 @@ export function answer(path, query) {
         generation: 4,
         editable: true,
         why_not: null,
+        command: null,
         can_roll_back: false,
       };
     case "explain":

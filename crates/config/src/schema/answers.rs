@@ -181,6 +181,9 @@ pub static REQUIRE: SchemaTable = SchemaTable {
             .says("Whose members may, besides `users`.")
             .example("[\"staff\"]")
             .aka(&["group"]),
+        SchemaKey::new("all_groups", Texts, Preset::Texts(&[]))
+            .says("Who may has to be a member of each of these, besides.")
+            .example("[\"staff\", \"trained\"]"),
         SchemaKey::new("satisfy", Word(&["all", "any"]), Preset::Text("all"))
             .says(
                 "`\"any\"`: whom `allow`, `deny` and `certificates` of `access` let in has not to \

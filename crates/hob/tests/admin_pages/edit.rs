@@ -1,10 +1,11 @@
 //! Changing the config from the pages.
 
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Hob, Place, User, config, is_root};
+use crate::harness::{Hob, Place, User, config, is_root, text_of};
 use crate::place::{KETTLE, Pages, Visitor, admin, json_of, serve};
 
 /// A server that owns its config and lets it be edited.
@@ -165,6 +166,13 @@ fn who_may_not_edit_is_told_why() {
     let seen = file(&ben);
     assert!(!seen["text"].as_str().unwrap().contains("$argon2"));
     assert_eq!(apply(&ben, &seen, "").status, 403);
+    // A text without its passwords is none to put in the place of what is there.
+    assert!(ben.look("/v1/config")["command"].is_null());
+    let command = format!(
+        "hob config apply --config {}",
+        place.path("hob.toml").display()
+    );
+    assert_eq!(told["command"], command);
     hob.stop();
 }
 
@@ -189,6 +197,27 @@ fn what_root_started_is_not_changed_from_a_page() {
     let before = file(&visitor);
     let answer = apply(&visitor, &before, before["text"].as_str().unwrap());
     assert_eq!(answer.status, 403);
+    // The page tells what to type: exactly that changes it, once.
+    let text = before["text"].as_str().unwrap();
+    place.write("new.toml", &format!("{text}\n# By root.\n"));
+    let command = told["command"].as_str().unwrap();
+    let base = before["hash"].as_str().unwrap();
+    let typed = format!("{command} --base {base} new.toml").replacen("sudo hob", "./hob", 1);
+    let run = || {
+        let mut shell = place.command_of(Path::new("sh"));
+        shell.args(["-c", &typed]).output().unwrap()
+    };
+    let applied = run();
+    assert!(applied.status.success(), "{}", text_of(&applied));
+    assert!(
+        file(&visitor)["text"]
+            .as_str()
+            .unwrap()
+            .ends_with("# By root.\n")
+    );
+    assert_eq!(file(&visitor)["in_force"], true);
+    let again = run();
+    assert_eq!(again.status.code(), Some(1), "{}", text_of(&again));
     hob.stop();
 }
 

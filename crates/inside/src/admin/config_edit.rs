@@ -13,7 +13,7 @@ use rustix::process::geteuid;
 use serde_json::json;
 
 use super::ask::AdminRequest;
-use super::configured::{ConfigFileChange, faults, hash, pool, why_not};
+use super::configured::{ConfigFileChange, faults, pool, text_hash, why_not};
 use super::helm::WishOutcome;
 use super::{Admin, reply};
 use crate::api::{ConfigChange, ConfigRejection};
@@ -111,7 +111,7 @@ async fn change(ask: &AdminRequest, edit: Edit) -> Result<(String, ConfigFileCha
         ));
     };
     let sources = Arc::clone(&admin.configured.lock().sources);
-    let (path, after_hash) = (edit.path.clone(), hash(&edit.text));
+    let (path, after_hash) = (edit.path.clone(), text_hash(&edit.text));
     let job = pool(ask).run(move || write_checked(&sources, &edit));
     let before = match ask.done(job).await? {
         Ok(before) => before,
@@ -158,7 +158,7 @@ fn write_checked(sources: &ConfigSources, edit: &Edit) -> Result<String, ConfigE
         return Err(no(403, text));
     }
     let before = read_file(&edit.path).map_err(|text| no(409, format!("{shown}: {text}")))?;
-    if hash(&before) != edit.base_hash {
+    if text_hash(&before) != edit.base_hash {
         let text = format!("{shown} has changed meanwhile; look at it again");
         return Err(no(409, text));
     }

@@ -12,6 +12,7 @@ use similar::TextDiff;
 use super::ask::AdminRequest;
 use super::{Admin, audit, door, reply};
 use crate::api::{ConfigDifference, ConfigFault, ConfigFile, ConfigFiles, ConfigVerdict, Remark};
+use hob_keeper::servers::quoted;
 use hob_server::cache::disk_threads::DiskThreads;
 use hob_server::config::{
     AdminRole, Config, ConfigSources, Diagnostic, SCHEMA, load, read_file, without_secrets,
@@ -93,6 +94,9 @@ pub(super) fn answer(ask: &AdminRequest) -> Answered {
         ask.admin.report.lock().generation,
     );
     let can_go_back = !ask.admin.configured.lock().changes.is_empty();
+    let command = (is_operator && why_not.is_some())
+        .then(|| command(ask, &sources))
+        .flatten();
     run(ask, move || {
         let files = sources.files().map(|(path, in_force)| {
             let on_disk = read_file(&path).ok();
@@ -103,7 +107,7 @@ pub(super) fn answer(ask: &AdminRequest) -> Answered {
                     true => text.to_owned(),
                     false => without_secrets(text),
                 },
-                hash: hash(text),
+                hash: text_hash(text),
                 in_force: text == in_force,
                 on_disk: on_disk.is_some(),
             }
@@ -113,10 +117,21 @@ pub(super) fn answer(ask: &AdminRequest) -> Answered {
             generation,
             editable: why_not.is_none(),
             why_not,
+            command,
             can_roll_back: can_go_back,
         };
         (200, json!(answer))
     })
+}
+
+/// What changes the config where hob runs, if it stands in a file.
+fn command(ask: &AdminRequest, sources: &ConfigSources) -> Option<String> {
+    let (main, _) = sources.files().next().filter(|(path, _)| path.is_file())?;
+    let sudo = match ask.admin.report.lock().keeper_uid {
+        0 => "sudo ",
+        _ => "",
+    };
+    Some(format!("{sudo}hob config apply --config {}", quoted(&main)))
 }
 
 /// Why the visitor may not change the config; `None` when they may.
@@ -137,7 +152,7 @@ pub(super) fn why_not(ask: &AdminRequest) -> Option<String> {
         }
         () if keeper_uid == 0 || geteuid().is_root() => {
             "hob was started by root: whoever changed its config could have root run anything. \
-             Edit the file, and reload"
+             `hob config apply` changes it where hob runs"
         }
         () if !files.into_iter().any(|(path, _)| path.is_file()) => {
             "it stands in no file: hob was told on the command line what to serve"
@@ -181,13 +196,7 @@ pub(super) fn diff(ask: &AdminRequest) -> Answered {
                 true => before,
                 false => without_secrets(&before),
             };
-            let name = path.display().to_string();
-            let diff = TextDiff::from_lines(before.as_str(), text);
-            let mut unified = diff.unified_diff();
-            let unified = unified
-                .context_radius(CONTEXT_LINES)
-                .header(&name, "changed");
-            let diff = unified.to_string();
+            let diff = text_difference(&path.display().to_string(), &before, text);
             (200, json!(ConfigDifference { diff }))
         }
         Err(error) => {
@@ -257,8 +266,16 @@ fn told(fault: &Diagnostic) -> ConfigFault {
     }
 }
 
+/// What would change in a file by another text: a unified diff, empty where nothing does.
+pub fn text_difference(name: &str, before: &str, text: &str) -> String {
+    let diff = TextDiff::from_lines(before, text);
+    let mut unified = diff.unified_diff();
+    let unified = unified.context_radius(CONTEXT_LINES);
+    unified.header(name, "changed").to_string()
+}
+
 /// What tells one text from another, so that nobody overwrites what they have not seen.
-pub(super) fn hash(text: &str) -> String {
+pub fn text_hash(text: &str) -> String {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, step);
     format!("{hash:016x}-{:x}", text.len())
@@ -270,8 +287,8 @@ mod tests {
 
     #[test]
     fn a_hash_tells_texts_apart() {
-        assert_eq!(hash("a"), hash("a"));
-        assert_ne!(hash("a"), hash("b"));
-        assert_ne!(hash(""), hash("\0"));
+        assert_eq!(text_hash("a"), text_hash("a"));
+        assert_ne!(text_hash("a"), text_hash("b"));
+        assert_ne!(text_hash(""), text_hash("\0"));
     }
 }

@@ -39,7 +39,7 @@ mod told;
 mod upstreams;
 mod watch;
 
-pub use configured::Configured;
+pub use configured::{Configured, text_difference, text_hash};
 pub use events::Readers;
 pub use live::Live;
 pub use state::Admin;

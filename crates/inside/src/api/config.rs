@@ -15,6 +15,9 @@ pub struct ConfigFiles {
     pub editable: bool,
     /// Why they may not.
     pub why_not: Option<String>,
+    /// What changes it instead, where hob runs, as it is to be typed: `--file`, `--base` and the
+    /// file with the new text follow. Null where it can be changed from here, or not by who asks.
+    pub command: Option<String>,
     /// Something was changed from here that can be taken back.
     pub can_roll_back: bool,
 }

@@ -131,13 +131,17 @@ impl HandlerContext {
         let (desk, sites, request) = (Rc::clone(self), Arc::clone(sites), request.clone());
         let (path, below) = (place.0.to_vec(), place.1);
         Answered::Later(Box::pin(async move {
-            match checked.await {
+            let mut answer = match checked.await {
                 Some(refusal) => refusal,
                 None => {
                     let answered = then(&desk, &sites, at, &request, (&path, below));
                     answered.wait().await
                 }
+            };
+            for cookie in request.take_cookies() {
+                answer.fields_mut().add(b"Set-Cookie", &cookie);
             }
+            answer
         }))
     }
 
@@ -159,12 +163,7 @@ impl HandlerContext {
                 let (asked, rule) = (Arc::clone(asked), Arc::clone(rule));
                 Admission::Later(Box::pin(async move {
                     match desk.ask_route(&sites, site, &asked, &request).await {
-                        Ok((account, fields)) => {
-                            let signed_in = SignedIn {
-                                user: Arc::clone(&account.name),
-                                scheme: "forward",
-                                fields,
-                            };
+                        Ok((account, signed_in)) => {
                             desk.enter_account(&rule, &account, signed_in, &request)
                         }
                         Err(answer) => Some(*answer),
@@ -408,6 +407,7 @@ fn nobody(auth: Option<&ServedAuth>) -> SignedIn {
         user: Arc::from(""),
         scheme: "",
         fields,
+        cookies: Vec::new(),
     }
 }
 
@@ -417,6 +417,7 @@ fn basic(account: &AuthAccount) -> SignedIn {
         user: Arc::clone(&account.name),
         scheme: "Basic",
         fields: Rc::default(),
+        cookies: Vec::new(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hob_config::ForwardRoute;
 use hob_http::limits::HttpLimits;
-use hob_http::{Known, Request, Response, ToldVariables};
+use hob_http::{Known, Request, Response, SignedIn};
 use hob_trace::Fault;
 
 use super::{HandlerContext, note_fault};
@@ -24,15 +24,15 @@ const HEADERS_MAX: usize = 10_100;
 const GROUPS_MAX: usize = 1000;
 
 impl HandlerContext {
-    /// Asks a route of a site about a request: whose it is and what programs are told of them, or
-    /// what its client gets instead.
+    /// Asks a route of a site about a request: whose it is, what programs are told of them and
+    /// which cookies they get, or what its client gets instead.
     pub(super) async fn ask_route(
         self: &Rc<HandlerContext>,
         sites: &Arc<Sites>,
         site: u32,
         asked: &ForwardRoute,
         request: &Request,
-    ) -> Result<(AuthAccount, ToldVariables), Box<Response>> {
+    ) -> Result<(AuthAccount, SignedIn), Box<Response>> {
         let path = asked.path.as_bytes();
         let limits = HttpLimits {
             head_bytes: HEAD_BYTES_MAX,
@@ -80,7 +80,16 @@ impl HandlerContext {
                 let value = field(name).unwrap_or_default();
                 (name.as_bytes().into(), value.into())
             });
-            return Ok((account, told.collect()));
+            // Who renews its session with an answer has it renewed with this one.
+            let cookies = answer.fields().iter();
+            let cookies = cookies.filter(|(name, _)| name.eq_ignore_ascii_case(b"Set-Cookie"));
+            let signed_in = SignedIn {
+                user: Arc::clone(&account.name),
+                scheme: "forward",
+                fields: told.collect(),
+                cookies: cookies.map(|(_, value)| value.into()).collect(),
+            };
+            return Ok((account, signed_in));
         }
         let reason = match answer.is_stand_in {
             true => "require: the route that is asked has failed",

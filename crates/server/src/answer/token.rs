@@ -180,5 +180,6 @@ fn signed_in(claims: &SignedClaims) -> SignedIn {
         user: Arc::clone(&claims.account.name),
         scheme: "Bearer",
         fields: claims.fields.iter().cloned().collect(),
+        cookies: Vec::new(),
     }
 }

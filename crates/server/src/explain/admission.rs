@@ -237,14 +237,21 @@ impl ExplainContext<'_> {
                 let is_named = rule.users.iter().any(|name| name == user);
                 let (claim, groups) = (&source.rules.groups, rule.groups.join(", "));
                 let is_any = rule.users.is_empty() && rule.groups.is_empty();
-                if is_named || is_any {
+                let asked = match (is_named || is_any, groups.as_str(), &rule.all_groups[..]) {
+                    (true, _, []) => Some(String::new()),
+                    (true, _, all) => {
+                        Some(format!(" whose {claim:?} has all of {}", all.join(", ")))
+                    }
+                    (false, "", _) => None,
+                    (false, groups, []) => Some(format!(" whose {claim:?} has one of {groups}")),
+                    (false, groups, all) => Some(format!(
+                        " whose {claim:?} has one of {groups}, and all of {}",
+                        all.join(", ")
+                    )),
+                };
+                if let Some(asked) = asked {
                     told.note(format!(
-                        "`require`: {user:?} may, with a token of {issuer:?}"
-                    ));
-                } else if !groups.is_empty() {
-                    told.note(format!(
-                        "`require`: {user:?} may, with a token of {issuer:?} whose {claim:?} has \
-                         one of {groups}"
+                        "`require`: {user:?} may, with a token of {issuer:?}{asked}"
                     ));
                 } else {
                     told.note(format!("`require`: {user:?} may not"));

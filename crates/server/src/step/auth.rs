@@ -32,7 +32,8 @@ use self::tokens::issuer::Issuers;
 /// Why nobody is signed in, in the words of the record.
 pub const WRONG: &str = "require: the name or the password is wrong";
 /// Why somebody who is may not.
-pub const NOT_NAMED: &str = "require: the account is not among `users`, and in none of `groups`";
+pub const NOT_NAMED: &str =
+    "require: the account is none that `users`, `groups` and `all_groups` let in";
 /// Largest file of accounts or of groups, in bytes.
 pub(crate) const FILE_BYTES_MAX: u64 = 16 << 20;
 /// Files are looked at again after so long.
@@ -363,9 +364,10 @@ impl Drop for PasswordTurn {
 pub fn may(rule: &SignInRule, account: &AuthAccount) -> bool {
     let is_any = rule.users.is_empty() && rule.groups.is_empty();
     let is_member = |group: &String| account.groups.contains(group);
-    is_any
+    let is_named = is_any
         || rule.users.iter().any(|name| **name == *account.name)
-        || rule.groups.iter().any(is_member)
+        || rule.groups.iter().any(is_member);
+    is_named && rule.all_groups.iter().all(is_member)
 }
 
 /// Name and password of `Basic` credentials (RFC 7617 section 2): names are UTF-8.
@@ -542,16 +544,23 @@ mod tests {
 
     #[test]
     fn rules_let_in_whom_they_name() {
-        let (accounts, _) = Accounts::parse("ann:{SHA}x\n", Some("staff: ann\n"));
+        let (accounts, _) = Accounts::parse("ann:{SHA}x\n", Some("staff: ann\nlab: ann\n"));
         let ann = accounts.find("ann").unwrap();
-        let rule = |users: &[&str], groups: &[&str]| SignInRule {
+        let texts = |all: &[&str]| all.iter().map(|name| (*name).to_owned()).collect();
+        let of_all = |users: &[&str], groups: &[&str], all_groups: &[&str]| SignInRule {
             auth: 0,
-            users: users.iter().map(|name| (*name).to_owned()).collect(),
-            groups: groups.iter().map(|name| (*name).to_owned()).collect(),
+            users: texts(users),
+            groups: texts(groups),
+            all_groups: texts(all_groups),
             is_alternative: false,
         };
+        let rule = |users: &[&str], groups: &[&str]| of_all(users, groups, &[]);
         assert!(may(&rule(&[], &[]), ann) && may(&rule(&["bob", "ann"], &[]), ann));
         assert!(may(&rule(&["bob"], &["staff"]), ann) && may(&rule(&[], &["x", "staff"]), ann));
-        assert!(!may(&rule(&["bob"], &[]), ann) && !may(&rule(&["Ann"], &["lab"]), ann));
+        assert!(!may(&rule(&["bob"], &[]), ann) && !may(&rule(&["Ann"], &["it"]), ann));
+        assert!(may(&of_all(&[], &[], &["staff", "lab"]), ann));
+        assert!(!may(&of_all(&[], &[], &["staff", "it"]), ann));
+        assert!(!may(&of_all(&["ann"], &["lab"], &["it"]), ann));
+        assert!(!may(&of_all(&["bob"], &["it"], &["lab"]), ann));
     }
 }
