@@ -62,34 +62,8 @@ impl HandlerContext {
         let answered = self.ask(sites, served, route, &beside, (path, below));
         let answered = self.finish(sites, (site, route.index), &beside, answered);
         let answer = answered.wait().await;
-        let field = |name: &str| {
-            let mut fields = answer.fields().iter();
-            let found = fields.find(|(own, _)| own.eq_ignore_ascii_case(name.as_bytes()));
-            found.map(|(_, value)| value)
-        };
         if answer.status() / 100 == 2 {
-            let text = |name: &str| String::from_utf8_lossy(field(name).unwrap_or_default());
-            let groups = text(&asked.groups);
-            let groups = groups
-                .split(',')
-                .map(str::trim)
-                .filter(|group| !group.is_empty());
-            let account = AuthAccount::of_route(text(&asked.user).trim(), groups.take(GROUPS_MAX));
-            // Those that it does not send are none, whatever the client sends.
-            let told = asked.fields.iter().map(|name| {
-                let value = field(name).unwrap_or_default();
-                (name.as_bytes().into(), value.into())
-            });
-            // Who renews its session with an answer has it renewed with this one.
-            let cookies = answer.fields().iter();
-            let cookies = cookies.filter(|(name, _)| name.eq_ignore_ascii_case(b"Set-Cookie"));
-            let signed_in = SignedIn {
-                user: Arc::clone(&account.name),
-                scheme: "forward",
-                fields: told.collect(),
-                cookies: cookies.map(|(_, value)| value.into()).collect(),
-            };
-            return Ok((account, signed_in));
+            return Ok(signed_in(&answer, asked));
         }
         let reason = match answer.is_stand_in {
             true => "require: the route that is asked has failed",
@@ -105,6 +79,36 @@ impl HandlerContext {
         }
         Err(Box::new(answer))
     }
+}
+
+/// Whose a request is by the answer that lets it in.
+fn signed_in(answer: &Response, asked: &ForwardRoute) -> (AuthAccount, SignedIn) {
+    let field = |name: &str| {
+        let mut fields = answer.fields().iter();
+        let found = fields.find(|(own, _)| own.eq_ignore_ascii_case(name.as_bytes()));
+        found.map(|(_, value)| value)
+    };
+    let text = |name: &str| String::from_utf8_lossy(field(name).unwrap_or_default());
+    let groups = text(&asked.groups);
+    let groups = { groups.split(',') }
+        .map(str::trim)
+        .filter(|group| !group.is_empty());
+    let account = AuthAccount::of_route(text(&asked.user).trim(), groups.take(GROUPS_MAX));
+    // Those that it does not send are none, whatever the client sends.
+    let told = asked.fields.iter().map(|name| {
+        let value = field(name).unwrap_or_default();
+        (name.as_bytes().into(), value.into())
+    });
+    // Who renews its session with an answer has it renewed with this one.
+    let cookies = answer.fields().iter();
+    let cookies = cookies.filter(|(name, _)| name.eq_ignore_ascii_case(b"Set-Cookie"));
+    let signed_in = SignedIn {
+        user: Arc::clone(&account.name),
+        scheme: "forward",
+        fields: told.collect(),
+        cookies: cookies.map(|(_, value)| value.into()).collect(),
+    };
+    (account, signed_in)
 }
 
 /// The head of the request that a route is asked with.
