@@ -1,6 +1,7 @@
 // Every page, once: its address, name, key and group. The menu, the keys and the help follow it.
 import type { ComponentType } from "preact";
 import { About } from "./pages/about";
+import { Access } from "./pages/access";
 import { Activity } from "./pages/activity";
 import { Audit } from "./pages/audit";
 import { Bans } from "./pages/bans";
@@ -88,6 +89,14 @@ export const MENU: Entry[] = [
     group: "Requests",
     answers: "What would the server do with this URL, and why?",
     view: Explain,
+  },
+  {
+    page: "access",
+    name: "Access",
+    key: "m",
+    group: "Requests",
+    answers: "Who may what, and would this request be let in?",
+    view: Access,
   },
   {
     page: "programs",

@@ -131,6 +131,14 @@ impl ClientSet {
         }
     }
 
+    /// As they are written in a config: networks, and `unix`.
+    pub fn texts(&self) -> Vec<String> {
+        let networks = self.networks.iter().map(ToString::to_string);
+        networks
+            .chain(self.unix.then(|| "unix".to_owned()))
+            .collect()
+    }
+
     /// Nobody.
     pub fn is_empty(&self) -> bool {
         self.networks.is_empty() && !self.unix

@@ -324,6 +324,14 @@ impl Section {
         }
     }
 
+    /// The section of a key that may also be something else, where it is one.
+    pub fn section_of(&self, name: &str) -> Option<&Section> {
+        match &self.given.get(name)?.value {
+            ConfigValue::Section(section) => Some(section),
+            _ => None,
+        }
+    }
+
     /// What is read of an inner table; where there is none, of one in which nothing is set.
     pub fn inner<T>(
         &self,

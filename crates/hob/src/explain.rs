@@ -25,6 +25,7 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<(), CommandFailure> {
             .collect::<Result<_, _>>()?,
         from: options.from,
         user: options.user.clone(),
+        groups: options.group.clone(),
     };
     let sources = serve::sources(&as_serve(options.config.clone()))?;
     let loaded = sources().and_then(|sources| {
@@ -36,7 +37,7 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<(), CommandFailure> {
         eprintln!("{warnings}");
     }
     let user = become_server_user(&config);
-    let mut explanation = explain((&config, &sources), &asked).map_err(wrong)?;
+    let mut explanation = explain((&config, &sources), &asked, None).map_err(wrong)?;
     match user {
         Ok(None) => {}
         Ok(Some(user)) => explanation.note(format!("files were looked at as {user}")),

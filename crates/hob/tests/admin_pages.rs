@@ -4,6 +4,8 @@
 
 mod harness;
 
+#[path = "admin_pages/access.rs"]
+mod access;
 #[path = "admin_pages/actions.rs"]
 mod actions;
 #[path = "admin_pages/attacks.rs"]

@@ -612,7 +612,22 @@ fn explain_says_who_may() {
         let text = explain(&["/inner/a.txt", "--user", user]);
         assert!(told.iter().all(|told| text.contains(told)), "{text}");
     }
-    assert!(explain(&["/hello.txt"]).contains("200 OK"));
+    // As if they were in other groups.
+    let with =
+        |user: &str, group: &str| explain(&["/inner/a.txt", "--user", user, "--group", group]);
+    assert!(with("cid", "lab").contains("200 OK"));
+    let without = with("bob", "tea");
+    for told in [
+        "require (hob.toml:14) refuses: \"bob\", in tea as is said here (in lab, all in the files)",
+        "verdict   refused: 403 Forbidden",
+    ] {
+        assert!(without.contains(told), "{without}");
+    }
+    let open = explain(&["/hello.txt"]);
+    assert!(
+        open.contains("200 OK") && !open.contains("verdict"),
+        "{open}"
+    );
 }
 
 #[test]

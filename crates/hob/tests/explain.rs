@@ -407,8 +407,10 @@ fn json_has_every_part_whatever_is_asked() {
         "refused",
         "rewrite",
         "routes",
+        "rules",
         "site",
         "url",
+        "verdict",
         "version",
     ];
     for (name, arguments) in CASES {

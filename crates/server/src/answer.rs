@@ -2,8 +2,8 @@
 //!
 //! 1. the record is open already (`http` made it)
 //! 2. the host chooses the site
-//!    and what TLS it wants (`tls`), and whether it is down for maintenance; before that, whether
-//!    the client is banned (`ban`)
+//!    and what TLS it wants (`serve/site_tls`), and whether it is down for maintenance; before
+//!    that, whether the client is banned (`ban`)
 //! 3. the target is brought into its one normal form
 //! 4. the path chooses the route, unless it has moved (`redirects`)
 //! 5. who may ask, how often, who it is, and how many at once: the route's `cors`, `access`,
@@ -35,7 +35,6 @@ mod pacing;
 mod programs;
 mod proof;
 mod timing;
-mod tls;
 mod token;
 mod watch;
 
@@ -62,20 +61,15 @@ use crate::route::target;
 use crate::route::template::TemplateValues;
 use crate::serve::context::{Books, HandlerContext, OnRoute};
 use crate::serve::dress::dress;
+use crate::serve::site_tls;
 use crate::serve::sites::{NO_SITE, ServedRoute, ServedSite, Sites};
 use crate::step::cors;
 use hob_config::UnknownHost;
 use hob_keeper::process::Launcher;
 
-pub use self::ban::is_spared as ban_is_spared;
+pub use crate::serve::banned::is_spared as ban_is_spared;
 pub use crate::serve::context::{Answers, ThreadBooks};
-
-/// The number of the listener where the next server asks for visits; sites' have lower ones.
-pub const VISITS_LISTENER: u16 = 0xffef;
-/// The number of the control socket among listeners.
-pub const CONTROL_LISTENER: u16 = 0xfff0;
-/// Listeners of the admin pages have this number or one above.
-pub const ADMIN_LISTENER: u16 = 0xfff1;
+pub use crate::serve::listeners::{ADMIN_LISTENER, CONTROL_LISTENER, VISITS_LISTENER};
 
 impl Books {
     /// Counts a finished request and hands its record on.
@@ -201,7 +195,7 @@ impl HandlerContext {
             record.series = site.series;
             record.log = site.log.unwrap_or_else(|| listener_log(sites, request));
         }
-        if let Some(refusal) = tls::check(sites, site, request) {
+        if let Some(refusal) = site_tls::check(sites, site, request) {
             return Answered::Ready(refusal);
         }
         if let Some(refusal) = self.refuse_for_maintenance(site, request) {
@@ -259,11 +253,8 @@ impl HandlerContext {
 
     /// The answer of a site that is down, but for who may see it even then.
     fn refuse_for_maintenance(&self, site: &ServedSite, request: &Request) -> Option<Response> {
-        let retry_s = self.shared.maintenance.retry_s(&site.name)?;
         let peer = request.facts().peer.map(|peer| peer.ip());
-        if site.maintenance_allow.has_peer(peer) {
-            return None;
-        }
+        let retry_s = self.shared.maintenance.refuses(site, peer)?;
         self.counters.maintenance.add(1);
         note_fault(request, Fault::Server, "the site is down for maintenance");
         Some(plain::busy_for(retry_s))

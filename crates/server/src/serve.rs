@@ -2,6 +2,7 @@
 
 pub(crate) mod accounts;
 pub mod address_form;
+pub(crate) mod banned;
 pub mod bans;
 mod building;
 pub mod captured;
@@ -10,6 +11,7 @@ pub mod concurrency;
 pub(crate) mod context;
 pub(crate) mod dress;
 pub mod fleet;
+pub mod listeners;
 pub mod log_values;
 pub mod maintenance;
 pub mod offers;
@@ -17,6 +19,7 @@ pub mod old_visits;
 pub mod overload;
 pub mod predecessor;
 mod route_limits;
+pub(crate) mod site_tls;
 pub mod sites;
 pub mod workers;
 

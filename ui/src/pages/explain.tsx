@@ -46,7 +46,8 @@ export function Explain(): JSX.Element {
   );
 }
 
-function Explained(props: { of: Explanation }): JSX.Element {
+/** An explanation in words, and as facts. */
+export function Explained(props: { of: Explanation }): JSX.Element {
   const { lines = [], ...facts } = props.of;
   return (
     <>

@@ -66,6 +66,19 @@ function columns(): Column<Route>[] {
       ),
     },
     {
+      head: "access",
+      isWide: true,
+      cell: (row) =>
+        row.route && (
+          <a
+            href={link("access", { site: row.site === "other" ? "" : row.site, q: row.route })}
+            aria-label={`Who may ${row.route}`}
+          >
+            who may
+          </a>
+        ),
+    },
+    {
       head: "handler",
       isWide: true,
       by: (row) => row.handler,

@@ -7,6 +7,8 @@ import { type Field, chosen } from "./filter";
 
 /** Draws the form. `onApply` gets what was chosen. */
 export function Filters(props: {
+  /** What it is called, where there is more than one. */
+  label?: string;
   fields: Field[];
   query: Query;
   apply: string;
@@ -23,6 +25,7 @@ export function Filters(props: {
     <form
       class="filters"
       role="search"
+      aria-label={props.label}
       onSubmit={(event) => {
         event.preventDefault();
         props.onApply(chosen(props.fields, values));

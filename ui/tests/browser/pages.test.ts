@@ -20,6 +20,8 @@ const PAGES = [
   ["history?status=5xx&sort=slowest", "History"],
   ["routes", "Routes"],
   ["explain?method=GET&url=/cgi-bin/slow", "Explain"],
+  ["access", "Access"],
+  ["access?method=GET&url=/cgi-bin/slow&user=ann&from=192.0.2.7", "Access"],
   ["programs", "Programs"],
   ["cache", "Cache"],
   ["bans", "Bans"],

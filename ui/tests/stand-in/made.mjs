@@ -572,7 +572,26 @@ export function answer(path, query) {
         site: "shop",
         route: "/cgi-bin/*",
         handler: "cgi",
+        answer: { status: 200, fields: [], body_bytes: null, reason: null },
+        rules: [
+          {
+            rule: "require",
+            place: "hob.toml:31",
+            lets_in: true,
+            provided: "the password is right",
+            why: '"ann", in staff, may, with the right password',
+          },
+        ],
+        verdict: {
+          outcome: "answered",
+          text: "answered by cgi",
+          rule: "require",
+          place: "hob.toml:31",
+          provided: ["the password is right"],
+        },
       };
+    case "access":
+      return access();
     case "environment":
       return {
         version: "0.6.0",
@@ -639,4 +658,46 @@ export function answer(path, query) {
     default:
       return null;
   }
+}
+
+function access() {
+  const route = (index, path, who, more = {}) => ({
+    index,
+    path,
+    when: null,
+    handler: "files",
+    place: `hob.toml:${20 + 5 * index}`,
+    internal: false,
+    open: who === "everybody",
+    who,
+    access: null,
+    sign_in: null,
+    satisfy: null,
+    limits: [],
+    ...more,
+  });
+  const sign_in = { place: "hob.toml:31", auth: "staff", kind: "htpasswd", users: [], groups: [] };
+  const allow = ["10.0.0.0/8"];
+  return {
+    sites: [
+      {
+        site: "shop.example.org",
+        names: ["shop.example.org", "www.shop.example.org"],
+        place: "hob.toml:14",
+        down: false,
+        https_only: true,
+        requires_certificate: false,
+        routes: [
+          route(0, "/cgi-bin/*", "who signs in to staff", { handler: "cgi", sign_in }),
+          route(1, "/office/*", "who comes from 10.0.0.0/8", {
+            access: { place: "hob.toml:26", allow, deny: [], methods: [], certificates: [] },
+            limits: [{ limit: "rate", text: "10 requests in 1m of one client", place: null }],
+          }),
+          route(2, "/*", "everybody"),
+        ],
+      },
+    ],
+    more: false,
+    bans: [{ name: "guessers", text: "20 in 10m of sign_in ban for 1h", place: "hob.toml:9" }],
+  };
 }

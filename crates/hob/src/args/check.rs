@@ -69,6 +69,9 @@ pub(crate) struct ExplainOptions {
     /// Account that has signed in, for `require` of routes
     #[arg(long, value_name = "NAME")]
     pub(crate) user: Option<String>,
+    /// Group that account is taken to be in, whatever a file says; more than once for more
+    #[arg(long, value_name = "NAME", requires = "user")]
+    pub(crate) group: Vec<String>,
     /// Explanation as JSON
     #[arg(long)]
     pub(crate) json: bool,

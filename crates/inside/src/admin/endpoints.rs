@@ -8,9 +8,9 @@ use hob_http::{Answered, Response};
 use super::ask::AdminRequest;
 use super::audit::{self, Action};
 use super::{
-    activity, bans, cached, certificates, config_edit, configured, door, environment, explained,
-    history, live, logs, maintenance, overview, programs, reply, resources, routes, running,
-    statistics, status, steer, upstreams, watch,
+    access, activity, bans, cached, certificates, config_edit, configured, door, environment,
+    explained, history, live, logs, maintenance, overview, programs, reply, resources, routes,
+    running, statistics, status, steer, upstreams, watch,
 };
 use crate::metrics;
 use hob_server::config::AdminRole;
@@ -271,6 +271,14 @@ pub static ENDPOINTS: &[Endpoint] = &[
     },
     Endpoint {
         method: Get,
+        path: "/v1/access",
+        role: Look,
+        answer: access::answer,
+        text: "Who may what: for each route what `access`, `require` and `satisfy` say, its limits, \
+               and rules that ban (`site`, `limit`). `/v1/explain` tries a request.",
+    },
+    Endpoint {
+        method: Get,
         path: "/v1/cache",
         role: Look,
         answer: cached::answer,
@@ -316,7 +324,9 @@ pub static ENDPOINTS: &[Endpoint] = &[
         path: "/v1/explain",
         role: Look,
         answer: explained::answer,
-        text: "What would answer a request, and why (`method`, `url`, the client's address in `from`, who has signed in in `user`); nothing is run.",
+        text: "What would answer a request, and why (`method`, `url`, the client's address in \
+               `from`, who has signed in in `user`, with commas their `groups`, in the place of \
+               those that a file says); nothing is run or counted, and no password is asked for.",
     },
     Endpoint {
         method: Get,

@@ -3,6 +3,7 @@
 //! `endpoints` is the one table of what may be asked for and who answers; each part of the API has
 //! a file of its own. Every answer is a JSON object. `door` is the way in for browsers.
 
+mod access;
 mod activity;
 mod ask;
 pub mod audit;

@@ -2,6 +2,7 @@
 //! reference pages and the types of the admin pages are made of them and of what is said of each
 //! field. A field may be missing where a server of another version answers.
 
+mod access;
 mod audit;
 mod bans;
 mod cache;
@@ -22,6 +23,7 @@ mod status;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use access::{Access, AccessTerms, BanTerms, LimitTerms, RouteAccess, SignInTerms, SiteAccess};
 pub use audit::{AuditEntry, AuditLog};
 pub use bans::{BanOutcome, Banned, BannedClient};
 pub use cache::{CacheContents, CacheEntry, CacheTotals, PurgeOutcome};
@@ -36,8 +38,8 @@ pub use environment::{
 };
 pub use hob_server::explain::answer::{
     CompressedCopy, ExplainedAnswer, ExplainedFile, ExplainedHandler, ExplainedListener,
-    ExplainedLog, ExplainedPath, ExplainedProgram, ExplainedRewrite, ExplainedRoute, ExplainedSite,
-    Explanation, HeaderField, Setting,
+    ExplainedLog, ExplainedPath, ExplainedProgram, ExplainedRewrite, ExplainedRoute, ExplainedRule,
+    ExplainedSite, ExplainedVerdict, Explanation, HeaderField, Setting,
 };
 pub use hob_server::handle::resident::told::{Pool, Worker, WorkerRequest};
 pub use hob_server::handle::script::visits::told::{ProgramVisits, ToldVisit};
@@ -101,6 +103,8 @@ pub struct Answers {
     pub banned: Banned,
     /// `POST /v1/bans/add` and `/v1/bans/lift`
     pub ban: BanOutcome,
+    /// `GET /v1/access`
+    pub access: Access,
     /// `GET /v1/cache`
     pub cache: CacheContents,
     /// `POST /v1/cache/purge`

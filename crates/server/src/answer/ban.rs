@@ -9,13 +9,13 @@ use std::sync::atomic::Ordering;
 use hob_http::{ConnectionFacts, Request, Response, unix_ms};
 use hob_trace::{Fault, RefusedBy};
 
-use super::{HandlerContext, VISITS_LISTENER, listener_log, note_fault};
+use super::{HandlerContext, listener_log, note_fault};
 use crate::handle::plain;
 use crate::serve::ServerState;
-use crate::serve::bans::{BY_HAND, Ban, BanInForce};
+use crate::serve::banned::{ban_of, is_spared, until};
+use crate::serve::bans::{BY_HAND, Ban};
 use crate::serve::sites::Sites;
 use crate::step::banned_network::BanNetwork;
-use crate::step::date::format_rfc3339;
 use crate::step::offences::BanRule;
 use hob_config::BanCause;
 
@@ -38,7 +38,8 @@ impl HandlerContext {
     fn refuse_if_banned(&self, sites: &Sites, request: &Request) -> Option<Response> {
         let facts = request.facts();
         let now_ms = unix_ms();
-        let known = self.ban_of(sites, facts.peer?.ip(), facts.listener, now_ms)?;
+        let client = facts.peer?.ip();
+        let known = ban_of((sites, &self.shared.bans), client, facts.listener, now_ms)?;
         known.refused.fetch_add(1, Ordering::Relaxed);
         self.counters.ban_refused.add(1);
         let ban = &known.ban;
@@ -72,33 +73,14 @@ impl HandlerContext {
         let Some(client) = peer.map(|peer| peer.ip()) else {
             return false;
         };
-        let known = self.ban_of(&sites, client, listener, unix_ms());
+        let bans = &self.shared.bans;
+        let known = ban_of((&sites, bans), client, listener, unix_ms());
         let Some(known) = known.filter(|known| known.ban.close) else {
             return false;
         };
         known.refused.fetch_add(1, Ordering::Relaxed);
         self.counters.ban_closed.add(1);
         true
-    }
-
-    /// The ban of a client that came to a listener, unless its rule excepts it by now.
-    fn ban_of(
-        &self,
-        sites: &Sites,
-        client: IpAddr,
-        listener: u16,
-        now_ms: u64,
-    ) -> Option<Arc<BanInForce>> {
-        if is_spared(sites, client, listener) {
-            return None;
-        }
-        let known = self.shared.bans.find(client, now_ms)?;
-        let mut rules = sites.bans.iter();
-        let rule = rules.find(|rule| rule.settings.name == known.ban.rule);
-        match rule.is_some_and(|rule| rule.settings.except.has(client)) {
-            true => None,
-            false => Some(known),
-        }
     }
 
     /// An answer with the status of an error is about to leave: it may be one too many.
@@ -204,18 +186,4 @@ fn keep_soon(shared: &Arc<ServerState>) {
         // The pool has no room: the next ban has it written down.
         shared.bans.end_keeping();
     }
-}
-
-/// Whether nobody is banned for what comes from there: who is believed on clients is none, and
-/// other hobs and operators come to listeners of their own.
-pub fn is_spared(sites: &Sites, client: IpAddr, listener: u16) -> bool {
-    let is_own = listener >= VISITS_LISTENER || sites.offers.listeners.contains_key(&listener);
-    let trust = sites.trusts.get(&listener);
-    is_own || trust.is_some_and(|trust| trust.peers.has(client))
-}
-
-/// When a ban ends, for people.
-fn until(ban: &Ban) -> String {
-    let time = format_rfc3339((ban.until_ms / 1000) as i64);
-    String::from_utf8_lossy(&time).into_owned()
 }

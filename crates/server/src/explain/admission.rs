@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use hob_http::Response;
 
-use super::follow::ExplainContext;
+use super::follow::{ExplainContext, shown};
+use super::rules::RuleOutcome;
 use super::told::Explanation;
 use crate::handle::plain;
 use crate::serve::accounts::open_accounts;
 use crate::serve::captured::CapturedRequest;
 use crate::serve::sites;
 use crate::step::access::AccessRefusal;
+use crate::step::auth::accounts::AuthAccount;
 use crate::step::auth::captured::CapturedAuth;
 use crate::step::auth::tokens::issuer::AGAIN;
 use crate::step::auth::tokens::{ShownToken, TokenRefusal, TokenSource};
@@ -36,9 +38,16 @@ impl ExplainContext<'_> {
             return refusal.or_else(|| self.refuse_user(rule, (route, path), told));
         }
         let asks_who = route.access.as_deref().is_some_and(AccessRules::asks_who);
-        if asks_who && refusal.is_none() && self.request.facts().peer.is_some() {
-            told.note("`satisfy = \"any\"`: whom `access` lets in has not to sign in".to_owned());
-            return None;
+        if asks_who && refusal.is_none() {
+            if self.request.facts().peer.is_some() {
+                let why = "`satisfy = \"any\"`: whom `access` lets in has not to sign in";
+                self.rule(told, "require.satisfy", RuleOutcome::LetsIn, why.to_owned());
+                return None;
+            }
+            // Then it is not `access` that has let it in.
+            if let Some(rule) = told.rules.last_mut() {
+                (rule.lets_in, rule.provided) = (false, None);
+            }
         }
         let refused = self.refuse_user(rule, (route, path), told);
         if refused.is_none() {
@@ -47,10 +56,15 @@ impl ExplainContext<'_> {
         refused
     }
 
+    /// Adds a rule of the route that was asked.
+    fn rule(&self, told: &mut Explanation, rule: &str, outcome: RuleOutcome, why: String) {
+        told.asked_rule(self.places, rule, (outcome, why));
+    }
+
     /// Tells of limits that the request counts for. How far they are used up is known to the
     /// running server alone.
     fn note_limits(&self, route: &sites::ServedRoute, told: &mut Explanation) {
-        if !self.config.bans.is_empty() {
+        if !self.config.bans.is_empty() && self.running.is_none() {
             told.note(
                 "`[[ban]]`: who is banned is known to the running server alone: `hob ban list`"
                     .to_owned(),
@@ -67,44 +81,12 @@ impl ExplainContext<'_> {
                 duration_text(overload.queue)
             ));
         }
-        let of_dry_run = |dry_run| if dry_run { ", in a dry run" } else { "" };
-        if let Some(rate) = &route.rate {
-            let settings = &rate.settings;
-            let period = duration_text(settings.period);
-            told.note(format!(
-                "`rate`: {} in {period} {}, {} at once{}; how many it has had is known to the \
-                 running server alone",
-                requests(settings.count as usize),
-                alike(&settings.by, route),
-                settings.burst,
-                of_dry_run(settings.dry_run),
-            ));
-        }
-        if let Some(limit) = &route.concurrency {
-            let settings = &limit.settings;
-            let wait = duration_text(settings.wait);
-            told.note(format!(
-                "`concurrency`: {} in service at once {}, {} more wait {wait} at most{}; how many \
-                 there are is known to the running server alone",
-                requests(settings.requests),
-                alike(&settings.by, route),
-                settings.queue,
-                of_dry_run(settings.dry_run),
-            ));
-        }
-        if let Some(limit) = &route.bandwidth {
-            let settings = &limit.settings;
-            let speeds = [
-                ("an answer", settings.answer),
-                ("all of a client", settings.client),
-                ("all of the route, or of its site", settings.all),
-            ];
-            let speeds = speeds.into_iter().filter_map(|(whose, speed)| {
-                let speed = size_text(speed?);
-                Some(format!("{whose} at {speed} a second"))
-            });
-            let speeds: Vec<_> = speeds.collect();
-            told.note(format!("`bandwidth`: {} at most", speeds.join(", ")));
+        for (limit, text, is_known_elsewhere) in limits_of(route) {
+            let rest = match is_known_elsewhere {
+                true => "; how far it is used up is known to the running server alone",
+                false => "",
+            };
+            told.note(format!("`{limit}`: {text}{rest}"));
         }
     }
 
@@ -124,54 +106,134 @@ impl ExplainContext<'_> {
                     &opened
                 }
                 None => {
-                    self.request.record_mut().reason = Some("require: nobody has signed in");
-                    return Some(plain::ask_who(&auth.realm));
+                    let why = "nobody has an account for this path".to_owned();
+                    let answer = plain::ask_who(&auth.realm);
+                    return self.refuse_for(told, NOBODY, Some(why), answer);
                 }
             },
-            ServedAuth::Route(asked) => {
-                let path = &asked.path;
-                told.note(format!(
-                    "`require` asks the route of {path}, which is not asked here"
-                ));
-                return None;
-            }
+            ServedAuth::Route(asked) => return self.refuse_forwarded(&asked.path, rule, told),
             ServedAuth::SignedUrls(keys) => {
                 let target = self.request.sent_head().target();
-                let refusal = keys.check(target, hob_http::unix_ms() / 1000).err()?;
-                self.request.record_mut().reason = Some(refusal.reason());
-                return Some(plain::error(403));
+                let Err(refusal) = keys.check(target, hob_http::unix_ms() / 1000) else {
+                    let why = "the link is signed with a key of `signed_urls`".to_owned();
+                    self.rule(told, "require", RuleOutcome::LetsIn, why);
+                    return None;
+                };
+                return self.refuse_for(told, refusal.reason(), None, plain::error(403));
             }
             ServedAuth::Tokens(source) => return self.refuse_token(source, rule, told),
         };
+        self.refuse_account(source, rule, told)
+    }
+
+    /// Adds that `require` refuses, and gives the answer for it.
+    fn refuse_for(
+        &self,
+        told: &mut Explanation,
+        reason: &'static str,
+        why: Option<String>,
+        answer: Response,
+    ) -> Option<Response> {
+        self.request.record_mut().reason = Some(reason);
+        let why = why.unwrap_or_else(|| reason.replace("require: ", ""));
+        self.rule(told, "require", RuleOutcome::Refuses, why);
+        Some(answer)
+    }
+
+    /// The answer for who has no account in files, or one that may not.
+    fn refuse_account(
+        &self,
+        source: &AuthSource,
+        rule: &SignInRule,
+        told: &mut Explanation,
+    ) -> Option<Response> {
         let name = &source.name;
-        let mut refuse = |reason: &'static str, text: String, response: Response| {
-            self.request.record_mut().reason = Some(reason);
-            told.note(text);
-            Some(response)
-        };
         let asks = || plain::ask_who(&source.realm);
         let Some(user) = self.user else {
-            let text = format!("`require`: --user NAME tries an account of {name:?}");
-            return refuse("require: nobody has signed in", text, asks());
+            let why = format!("nobody has signed in; --user NAME tries an account of {name:?}");
+            return self.refuse_for(told, NOBODY, Some(why), asks());
         };
-        let accounts = source.accounts().ok()?;
+        let Ok(accounts) = source.accounts() else {
+            let why = format!("the accounts of {name:?} cannot be read");
+            return self.refuse_for(told, NOBODY, Some(why), plain::error(500));
+        };
         let Some(account) = accounts.find(user) else {
-            let text = format!("`require`: {user:?} is no account of {name:?}");
-            return refuse(auth::WRONG, text, asks());
+            let why = format!("{user:?} is no account of {name:?}");
+            return self.refuse_for(told, auth::WRONG, Some(why), asks());
         };
-        let groups = account.groups.join(", ");
-        let groups = match groups.as_str() {
-            "" => "in no group".to_owned(),
-            groups => format!("in {groups}"),
+        let supposed = self.supposed(user);
+        let tried = match self.groups {
+            [] => account,
+            _ => &supposed,
         };
-        if !auth::may(rule, account) {
-            let text = format!("`require`: {user:?}, {groups}, may not");
-            return refuse(auth::NOT_NAMED, text, plain::error(403));
+        let who = format!("{user:?}, {}", in_groups(&tried.groups));
+        let who = match self.groups {
+            [] => who,
+            _ => format!(
+                "{who} as is said here ({} in the files)",
+                in_groups(&account.groups)
+            ),
+        };
+        if !auth::may(rule, tried) {
+            let why = format!("{who}, may not");
+            return self.refuse_for(told, auth::NOT_NAMED, Some(why), plain::error(403));
         }
-        told.note(format!(
-            "`require`: {user:?}, {groups}, may, with the right password"
-        ));
+        let outcome = RuleOutcome::LetsInIf("the password is right".to_owned());
+        let why = format!("{who}, may, with the right password");
+        self.rule(told, "require", outcome, why);
         None
+    }
+
+    /// An account of this name in the groups that it is taken to be in.
+    fn supposed(&self, user: &str) -> AuthAccount {
+        AuthAccount::of_route(user, self.groups.iter().map(String::as_str))
+    }
+
+    /// The answer for who may not, whatever the route says of them that is asked who they are.
+    fn refuse_forwarded(
+        &self,
+        path: &str,
+        rule: &SignInRule,
+        told: &mut Explanation,
+    ) -> Option<Response> {
+        let asked = format!("the route of {path}, which is not asked here,");
+        let (provided, why) = match self.user.map(|user| (user, self.supposed(user))) {
+            None => (
+                format!("{asked} lets them in"),
+                format!("asks {asked} who they are"),
+            ),
+            Some((user, account)) if auth::may(rule, &account) => (
+                format!("{asked} says that they are {user:?}{}", and_in(self.groups)),
+                format!("{user:?} may, if {asked} says so"),
+            ),
+            Some((user, _)) => {
+                if let Some(groups) = self.groups_that_would_do(rule, user) {
+                    let provided = format!("{asked} says that they are in {groups}");
+                    let why = format!("{user:?} may, if {asked} has them in {groups}");
+                    self.rule(told, "require", RuleOutcome::LetsInIf(provided), why);
+                    return None;
+                }
+                let why = format!("{user:?}, {}, may not", in_groups(self.groups));
+                return self.refuse_for(told, auth::NOT_NAMED, Some(why), plain::error(403));
+            }
+        };
+        self.rule(told, "require", RuleOutcome::LetsInIf(provided), why);
+        None
+    }
+
+    /// Groups with which a user would be let in who is supposed to be in none; `None` where no
+    /// group would do, and where some are supposed.
+    fn groups_that_would_do(&self, rule: &SignInRule, user: &str) -> Option<String> {
+        let is_any = rule.users.is_empty() && rule.groups.is_empty();
+        let is_named = is_any || rule.users.iter().any(|name| name == user);
+        if !self.groups.is_empty() || (!is_named && rule.groups.is_empty()) {
+            return None;
+        }
+        let one = (!is_named).then(|| format!("one of {}", rule.groups.join(", ")));
+        let all =
+            (!rule.all_groups.is_empty()).then(|| format!("all of {}", rule.all_groups.join(", ")));
+        let both: Vec<String> = one.into_iter().chain(all).collect();
+        (!both.is_empty()).then(|| both.join(" and "))
     }
 
     /// The accounts of the file that the route's captures give, which is told; `None` where there
@@ -210,56 +272,72 @@ impl ExplainContext<'_> {
         rule: &SignInRule,
         told: &mut Explanation,
     ) -> Option<Response> {
-        let refuse = |reason: &'static str, status: u16| {
-            self.request.record_mut().reason = Some(reason);
-            Some(plain::ask_for_token(status, &source.realm, None))
-        };
+        let answer = |status: u16| plain::ask_for_token(status, &source.realm, None);
         let issuer = &source.rules.issuer;
-        match (source.shown(self.request), self.user) {
-            (ShownToken::One(token), _) => match source.check_waiting(token, hob_http::unix_ms()) {
-                Err(TokenRefusal::KeysAway) => {
-                    self.request.record_mut().reason = Some(TokenRefusal::KeysAway.reason());
-                    Some(plain::busy_for(AGAIN.as_secs()))
-                }
-                Err(refusal) => refuse(refusal.reason(), 401),
-                Ok(good) if auth::may(rule, &good.claims.account) => None,
-                Ok(_) => refuse(auth::NOT_NAMED, 403),
-            },
-            (ShownToken::Several, _) => refuse("require: there are several tokens", 400),
-            (ShownToken::None, None) => {
-                told.note(format!(
-                    "`require`: a token of {issuer:?} is asked for; --user NAME tries whose it is, \
-                     --header 'Authorization: Bearer TOKEN' one that you have"
-                ));
-                refuse("require: nobody has signed in", 401)
+        let token = match source.shown(self.request) {
+            ShownToken::One(token) => token,
+            ShownToken::Several => {
+                return self.refuse_for(
+                    told,
+                    "require: there are several tokens",
+                    None,
+                    answer(400),
+                );
             }
-            (ShownToken::None, Some(user)) => {
-                let is_named = rule.users.iter().any(|name| name == user);
-                let (claim, groups) = (&source.rules.groups, rule.groups.join(", "));
-                let is_any = rule.users.is_empty() && rule.groups.is_empty();
-                let asked = match (is_named || is_any, groups.as_str(), &rule.all_groups[..]) {
-                    (true, _, []) => Some(String::new()),
-                    (true, _, all) => {
-                        Some(format!(" whose {claim:?} has all of {}", all.join(", ")))
-                    }
-                    (false, "", _) => None,
-                    (false, groups, []) => Some(format!(" whose {claim:?} has one of {groups}")),
-                    (false, groups, all) => Some(format!(
-                        " whose {claim:?} has one of {groups}, and all of {}",
-                        all.join(", ")
-                    )),
-                };
-                if let Some(asked) = asked {
-                    told.note(format!(
-                        "`require`: {user:?} may, with a token of {issuer:?}{asked}"
-                    ));
-                } else {
-                    told.note(format!("`require`: {user:?} may not"));
-                    return refuse(auth::NOT_NAMED, 403);
-                }
+            ShownToken::None => return self.refuse_tokenless(source, rule, told),
+        };
+        match source.check_waiting(token, hob_http::unix_ms()) {
+            Err(TokenRefusal::KeysAway) => {
+                let reason = TokenRefusal::KeysAway.reason();
+                self.refuse_for(told, reason, None, plain::busy_for(AGAIN.as_secs()))
+            }
+            Err(refusal) => self.refuse_for(told, refusal.reason(), None, answer(401)),
+            Ok(good) if auth::may(rule, &good.claims.account) => {
+                let why = format!(
+                    "the token is of {issuer:?}, for {:?}",
+                    good.claims.account.name
+                );
+                self.rule(told, "require", RuleOutcome::LetsIn, why);
                 None
             }
+            Ok(_) => self.refuse_for(told, auth::NOT_NAMED, None, answer(403)),
         }
+    }
+
+    /// The answer for who shows no token, and could have none that is good here.
+    fn refuse_tokenless(
+        &self,
+        source: &TokenSource,
+        rule: &SignInRule,
+        told: &mut Explanation,
+    ) -> Option<Response> {
+        let answer = |status: u16| plain::ask_for_token(status, &source.realm, None);
+        let issuer = &source.rules.issuer;
+        let Some(user) = self.user else {
+            let why = format!(
+                "a token of {issuer:?} is asked for; --user NAME tries whose it is, --header \
+                 'Authorization: Bearer TOKEN' one that you have"
+            );
+            return self.refuse_for(told, NOBODY, Some(why), answer(401));
+        };
+        let claim = &source.rules.groups;
+        let provided = format!("a token of {issuer:?} is shown that is good, for {user:?}");
+        let (provided, why) = if auth::may(rule, &self.supposed(user)) {
+            (
+                format!("{provided}{}", and_in(self.groups)),
+                format!("{user:?} may, with a token of {issuer:?}"),
+            )
+        } else if let Some(groups) = self.groups_that_would_do(rule, user) {
+            (
+                format!("{provided}, and its {claim:?} has {groups}"),
+                format!("{user:?} may, with a token of {issuer:?} whose {claim:?} has {groups}"),
+            )
+        } else {
+            let why = format!("{user:?}, {}, may not", in_groups(self.groups));
+            return self.refuse_for(told, auth::NOT_NAMED, Some(why), answer(403));
+        };
+        self.rule(told, "require", RuleOutcome::LetsInIf(provided), why);
+        None
     }
 
     /// The answer for who may not have the route's. What is not known of the client is not held
@@ -271,27 +349,112 @@ impl ExplainContext<'_> {
     ) -> Option<(AccessRefusal, Response)> {
         let rules = route.access.as_ref()?;
         let method = self.request.head().method();
-        let by_address = match self.request.facts().peer {
-            Some(peer) => access::check_address(rules, Some(peer.ip())),
+        let peer = self.request.facts().peer.map(|peer| peer.ip());
+        let by_address = match peer {
+            Some(peer) => access::check_address(rules, Some(peer)),
             None => Ok(()),
         };
-        let has_addresses = rules.allow.is_some() || !rules.deny.is_empty();
-        if has_addresses && self.request.facts().peer.is_none() {
+        let checked = by_address.and_then(|()| access::check_method(rules, method));
+        if let Err(refusal) = checked {
+            self.request.record_mut().reason = Some(refusal.reason());
+            let why = match (refusal, peer) {
+                (AccessRefusal::Denied, Some(peer)) => format!("it has {peer}"),
+                (AccessRefusal::NotAllowed, Some(peer)) => format!("it does not have {peer}"),
+                _ => format!("it does not have {}", shown(method)),
+            };
+            self.rule(told, refusal.key(), RuleOutcome::Refuses, why);
+            return Some((refusal, plain::refuse_access(refusal, rules, method)));
+        }
+        let mut provided = Vec::new();
+        if (rules.allow.is_some() || !rules.deny.is_empty()) && peer.is_none() {
+            provided.push("the client's address is one that `access` lets in");
             told.note(
                 "`access` asks for the client's address: --from ADDRESS tries one".to_owned(),
             );
         }
         if !rules.certificates.is_empty() {
+            provided.push("the client's certificate is one of `access.certificates`");
             told.note(
                 "`access` asks for the client's certificate, which is not known here".to_owned(),
             );
         }
-        let refusal = by_address
-            .and_then(|()| access::check_method(rules, method))
-            .err()?;
-        self.request.record_mut().reason = Some(refusal.reason());
-        Some((refusal, plain::refuse_access(refusal, rules, method)))
+        let outcome = match provided.is_empty() {
+            true => RuleOutcome::LetsIn,
+            false => RuleOutcome::LetsInIf(provided.join(", and ")),
+        };
+        let from = peer.map_or_else(String::new, |peer| format!("{peer} may ask, "));
+        let why = format!("{from}with {}", shown(method));
+        self.rule(told, "access", outcome, why);
+        None
     }
+}
+
+/// In the words of the record.
+const NOBODY: &str = "require: nobody has signed in";
+
+fn in_groups(groups: &[String]) -> String {
+    match groups {
+        [] => "in no group".to_owned(),
+        groups => format!("in {}", groups.join(", ")),
+    }
+}
+
+fn and_in(groups: &[String]) -> String {
+    match groups {
+        [] => String::new(),
+        groups => format!(", in {}", groups.join(", ")),
+    }
+}
+
+/// The limits of a route in words, by their keys.
+pub fn limit_texts(route: &sites::ServedRoute) -> Vec<(&'static str, String)> {
+    let limits = limits_of(route).into_iter();
+    limits.map(|(limit, text, _)| (limit, text)).collect()
+}
+
+/// The same, and whether it is the running server that knows how far they are used up.
+fn limits_of(route: &sites::ServedRoute) -> Vec<(&'static str, String, bool)> {
+    let of_dry_run = |dry_run| if dry_run { ", in a dry run" } else { "" };
+    let mut limits = Vec::new();
+    if let Some(rate) = &route.rate {
+        let settings = &rate.settings;
+        let text = format!(
+            "{} in {} {}, {} at once{}",
+            requests(settings.count as usize),
+            duration_text(settings.period),
+            alike(&settings.by, route),
+            settings.burst,
+            of_dry_run(settings.dry_run),
+        );
+        limits.push(("rate", text, true));
+    }
+    if let Some(limit) = &route.concurrency {
+        let settings = &limit.settings;
+        let text = format!(
+            "{} in service at once {}, {} more wait {} at most{}",
+            requests(settings.requests),
+            alike(&settings.by, route),
+            settings.queue,
+            duration_text(settings.wait),
+            of_dry_run(settings.dry_run),
+        );
+        limits.push(("concurrency", text, true));
+    }
+    if let Some(limit) = &route.bandwidth {
+        let settings = &limit.settings;
+        let speeds = [
+            ("an answer", settings.answer),
+            ("all of a client", settings.client),
+            ("all of the route, or of its site", settings.all),
+        ];
+        let speeds = speeds.into_iter().filter_map(|(whose, speed)| {
+            let speed = size_text(speed?);
+            Some(format!("{whose} at {speed} a second"))
+        });
+        let speeds: Vec<_> = speeds.collect();
+        limits.push(("bandwidth", format!("{} at most", speeds.join(", ")), false));
+    }
+    limits
 }
 
 fn requests(count: usize) -> String {

@@ -40,6 +40,10 @@ pub struct Explanation {
     pub file: Option<ExplainedFile>,
     /// What would run: the answer is its own.
     pub program: Option<ExplainedProgram>,
+    /// Rules about clients that were asked, in order: the last decides.
+    pub rules: Vec<ExplainedRule>,
+    /// What all of it comes to.
+    pub verdict: ExplainedVerdict,
     /// The answer itself.
     pub answer: ExplainedAnswer,
     /// Largest body of the request.
@@ -220,6 +224,40 @@ pub struct ExplainedProgram {
     pub script_name: Option<String>,
     /// What follows that.
     pub path_info: Option<String>,
+}
+
+/// A rule about clients that was asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ExplainedRule {
+    /// Its key, as `require`, `access.deny` or `ban`.
+    pub rule: String,
+    /// Where it stands in the config; null where an operator has said it.
+    pub place: Option<String>,
+    /// It lets the request on.
+    pub lets_in: bool,
+    /// What has to be so for that and is not known here.
+    pub provided: Option<String>,
+    /// Why.
+    pub why: String,
+}
+
+/// What a request comes to, and by which line of the config.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ExplainedVerdict {
+    /// `answered`, `sign-in` (asked to sign in), `refused`, `down` (refused for a while), `moved`
+    /// (sent elsewhere), `no-site`, `no-route`, `invalid` (no request that could be answered) or
+    /// `error`.
+    pub outcome: String,
+    /// The same in words.
+    pub text: String,
+    /// The rule about clients that decides; null where there is none.
+    pub rule: Option<String>,
+    /// Where it stands in the config, else where the route does.
+    pub place: Option<String>,
+    /// What has to be so for it and is not known here: that the password is right.
+    pub provided: Vec<String>,
 }
 
 /// The answer itself.

@@ -17,6 +17,9 @@ pub struct ExplainedRequest {
     pub from: Option<IpAddr>,
     /// Who has signed in.
     pub user: Option<String>,
+    /// Groups that they are taken to be in, in the place of those that a file says; none where it
+    /// says them, or it is not known.
+    pub groups: Vec<String>,
 }
 
 /// What a URL comes to.
@@ -133,6 +136,7 @@ mod tests {
             fields: Vec::new(),
             from: None,
             user: None,
+            groups: Vec::new(),
         }
     }
 

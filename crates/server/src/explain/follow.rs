@@ -10,16 +10,15 @@ use std::thread::Thread;
 use hob_http::{Answered, Request, Response, ToldOfClient};
 
 use super::asked::{ExplainedRequest, ExplainedUrl};
+use super::rules::{RuleOutcome, RulePlaces};
 use super::settings;
 use super::told::{
     ExplainedAnswer, ExplainedRoute, ExplainedSite, Explanation, Handler, Listener, Log, LogTarget,
     Path, Rewrite,
 };
 use super::when;
-use crate::handle::config::tree::Section;
 use crate::handle::config::{
-    Config, ConfigSources, ListenAddress, LogChoice, LogSettings, SCHEMA, SourceLocation,
-    UnknownHost, tree_of,
+    Config, ConfigSources, ListenAddress, LogChoice, LogSettings, SourceLocation, UnknownHost,
 };
 use crate::handle::plain;
 use crate::limits::limits;
@@ -29,21 +28,26 @@ use crate::route::redirects::MovedTo;
 use crate::route::target;
 use crate::route::template::{Rewrite as RewriteTemplate, TemplateValues, without_port};
 use crate::serve::ServerState;
+use crate::serve::banned::{ban_of, until};
+use crate::serve::bans::BY_HAND;
 use crate::serve::captured::CapturedRequest;
 use crate::serve::dress::{dress, own_page};
+use crate::serve::site_tls::refuse_clear;
 use crate::serve::sites::NO_SITE;
 use crate::serve::sites::{self, Sites};
 use crate::step::cors;
 use crate::step::when::AskedRoute;
 
 /// Says what would answer a request with a config that was made from these sources, and why. Opens
-/// the roots of the config and looks at the disk as the server would.
+/// the roots of the config and looks at the disk as the server would. Who is banned, and which
+/// sites are down, is asked of the server that is `running`; nothing is counted there.
 ///
 /// # Errors
 /// What is wrong with the request as it is written, or why this config could not be served.
 pub fn explain(
     (config, sources): (&Config, &ConfigSources),
     asked: &ExplainedRequest,
+    running: Option<&ServerState>,
 ) -> Result<Explanation, String> {
     let address = asked.address()?;
     let head = asked.head(&address)?;
@@ -76,11 +80,13 @@ pub fn explain(
     request.believe(asked.from, told_of_client);
     let way = ExplainContext {
         config,
-        tree: &tree_of(&SCHEMA, sources),
+        places: &RulePlaces::new(sources),
+        running,
         sites: &sites,
         shared: &shared,
         request: &request,
         user: asked.user.as_deref(),
+        groups: &asked.groups,
         listener: entrance.map_or_else(String::new, |one| one.address.to_string()),
     };
     let response = way.follow(&mut told);
@@ -106,13 +112,17 @@ pub fn explain(
 /// What a request is followed with.
 pub(crate) struct ExplainContext<'a> {
     pub(super) config: &'a Config,
-    /// The same as it is written.
-    tree: &'a Section,
+    /// Where its rules stand.
+    pub(super) places: &'a RulePlaces<'a>,
+    /// The server that is asked what it alone knows.
+    pub(super) running: Option<&'a ServerState>,
     pub(super) sites: &'a Sites,
     pub(crate) shared: &'a Arc<ServerState>,
     pub(crate) request: &'a Request,
     /// Who has signed in, where that is said.
     pub(super) user: Option<&'a str>,
+    /// Groups that they are taken to be in.
+    pub(super) groups: &'a [String],
     /// Address of the listener that the request is taken to come in by.
     listener: String,
 }
@@ -146,6 +156,9 @@ impl ExplainContext<'_> {
     fn follow(&self, told: &mut Explanation) -> Response {
         let head = self.request.head();
         told.host = shown(head.host());
+        if let Some(refusal) = self.refuse_banned(told) {
+            return refusal;
+        }
         let chosen = self.sites.choose_site(head.host());
         if let ChosenBy::Unknown = chosen.by {
             match self.config.unknown_host {
@@ -164,6 +177,58 @@ impl ExplainContext<'_> {
             }
         }
         self.site(chosen, told)
+    }
+
+    /// The answer of a client that the running server has banned.
+    fn refuse_banned(&self, told: &mut Explanation) -> Option<Response> {
+        let (facts, now_ms) = (self.request.facts(), hob_http::unix_ms());
+        let client = facts.peer?.ip();
+        let known = ban_of(
+            (self.sites, &self.running?.bans),
+            client,
+            facts.listener,
+            now_ms,
+        )?;
+        let (ban, until) = (&known.ban, until(&known.ban));
+        self.request.record_mut().reason = Some("ban: the client is banned");
+        told.log = log(LogChoice::Inherit, LogChoice::Inherit, self.config);
+        let (place, by) = match ban.rule.as_str() {
+            BY_HAND => (None, "an operator"),
+            rule => (self.places.of_ban(rule), rule),
+        };
+        let why = format!("{client} is banned by {by} until {until}");
+        told.rule_at("ban", place, (RuleOutcome::Refuses, why));
+        Some(plain::banned(ban.until_ms.saturating_sub(now_ms)))
+    }
+
+    /// The answer in the place of a site's that wants TLS, or is down.
+    fn refuse_by_site(&self, site: &sites::ServedSite, told: &mut Explanation) -> Option<Response> {
+        let is_secure = self.request.facts().is_secure();
+        // Where only a path was given it is not known how it comes.
+        let is_clear = told.url.trim().to_ascii_lowercase().starts_with("http:");
+        if is_clear && let Some(answer) = refuse_clear(self.sites, site, self.request, true) {
+            let (rule, why) = match answer.status() {
+                403 => ("tls.client", "who comes in clear text shows no certificate"),
+                _ => ("https_only", "clear text is sent to TLS"),
+            };
+            told.asked_rule(self.places, rule, (RuleOutcome::Refuses, why.to_owned()));
+            return Some(answer);
+        }
+        if is_secure && site.requires_client {
+            let provided = "the client has shown a certificate that is believed".to_owned();
+            let why = "who has a certificate may connect".to_owned();
+            told.asked_rule(
+                self.places,
+                "tls.client",
+                (RuleOutcome::LetsInIf(provided), why),
+            );
+        }
+        let peer = self.request.facts().peer.map(|peer| peer.ip());
+        let retry_s = self.running?.maintenance.refuses(site, peer)?;
+        self.request.record_mut().reason = Some("the site is down for maintenance");
+        let why = format!("the site is down; clients come again in {retry_s} s");
+        told.rule_at("maintenance", None, (RuleOutcome::Refuses, why));
+        Some(plain::busy_for(retry_s))
     }
 
     fn site(&self, chosen: Chosen, told: &mut Explanation) -> Response {
@@ -187,6 +252,9 @@ impl ExplainContext<'_> {
             why: self.why_site(chosen.by, index),
             place: place(&settings.place),
         });
+        if let Some(refusal) = self.refuse_by_site(site, told) {
+            return refusal;
+        }
         let raw = head.path();
         if raw == b"*" {
             return plain::options(plain::READING);
@@ -282,7 +350,7 @@ impl ExplainContext<'_> {
         let site_index = told.site.as_ref().map_or(0, |site| site.index);
         told.handler = Some(Handler {
             name: route.handler.kind().word(),
-            settings: settings::settings(self.tree, (site_index, index as usize)),
+            settings: settings::settings(self.places.tree(), (site_index, index as usize)),
         });
         told.log = log(written.log, settings.log, self.config);
         if route.is_internal && told.answered_as.is_none() {

@@ -49,6 +49,8 @@ impl Explanation {
             handler: self.handler.as_ref().map(Handler::told),
             file: self.disk.as_ref().map(OnDisk::told),
             program: self.program.as_ref().map(ExplainedProgram::told),
+            rules: self.rules.clone(),
+            verdict: self.verdict(),
             answer: self.answer.told(),
             body_bytes_max: self.body_bytes_max,
             log: self.log.as_ref().map(Log::told),

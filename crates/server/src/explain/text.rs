@@ -45,6 +45,7 @@ impl Display for Explanation {
         if let Some(program) = &self.program {
             fmt_program(f, program)?;
         }
+        self.fmt_rules(f)?;
         self.fmt_answer(f)?;
         if let Some(bytes) = self.body_bytes_max {
             line(
@@ -118,6 +119,28 @@ impl Explanation {
             }
             None => Ok(()),
         }
+    }
+
+    /// Who may, where somebody may not.
+    fn fmt_rules(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut name = "rules";
+        for rule in &self.rules {
+            let place = rule.place.as_ref().map(|place| format!(" ({place})"));
+            let place = place.unwrap_or_default();
+            let what = if rule.lets_in { "lets in" } else { "refuses" };
+            let text = format!("{}{place} {what}: {}", rule.rule, rule.why);
+            line(f, name, &text)?;
+            name = "";
+        }
+        if self.rules.is_empty() {
+            return Ok(());
+        }
+        let verdict = self.verdict();
+        line(f, "verdict", &verdict.text)?;
+        for provided in &verdict.provided {
+            line(f, "", &format!("provided that {provided}"))?;
+        }
+        Ok(())
     }
 
     fn fmt_answer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

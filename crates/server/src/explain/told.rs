@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::answer::Setting;
+use super::answer::{ExplainedRule, Setting};
 use crate::route::template::PathTemplate;
 use crate::serve::captured::CapturedRequest;
 
@@ -27,6 +27,8 @@ pub struct Explanation {
     pub(crate) disk: Option<OnDisk>,
     /// What would run: the answer is its own.
     pub(crate) program: Option<ExplainedProgram>,
+    /// Rules about clients that were asked, in order.
+    pub(crate) rules: Vec<ExplainedRule>,
     pub(crate) answer: ExplainedAnswer,
     /// Largest request body, in bytes.
     pub(crate) body_bytes_max: Option<u64>,

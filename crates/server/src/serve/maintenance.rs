@@ -5,9 +5,12 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, Write};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hob_trace::Mutex;
+
+use super::sites::ServedSite;
 
 /// Longest file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -86,6 +89,12 @@ impl Maintenance {
         let state = self.state.lock();
         let found = state.sites.get(site).or_else(|| state.sites.get(ALL));
         found.copied()
+    }
+
+    /// The same for a client, `None` of a Unix socket, unless it may see the site even then.
+    pub fn refuses(&self, site: &ServedSite, client: Option<IpAddr>) -> Option<u64> {
+        let retry_s = self.retry_s(&site.name)?;
+        (!site.maintenance_allow.has_peer(client)).then_some(retry_s)
     }
 
     /// The names of the sites that are down.

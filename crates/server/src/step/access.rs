@@ -21,6 +21,16 @@ pub enum AccessRefusal {
 }
 
 impl AccessRefusal {
+    /// The key that says so.
+    pub fn key(self) -> &'static str {
+        match self {
+            AccessRefusal::Denied => "access.deny",
+            AccessRefusal::NotAllowed => "access.allow",
+            AccessRefusal::NoCertificate | AccessRefusal::OtherCertificate => "access.certificates",
+            AccessRefusal::Method => "access.methods",
+        }
+    }
+
     /// In the words of the record.
     pub fn reason(self) -> &'static str {
         match self {

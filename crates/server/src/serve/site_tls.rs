@@ -11,7 +11,7 @@ use crate::route::template::without_port;
 use crate::serve::sites::{ServedSite, Sites};
 
 /// The answer in the place of the site's, when it does not answer here.
-pub(super) fn check(sites: &Sites, site: &ServedSite, request: &Request) -> Option<Response> {
+pub(crate) fn check(sites: &Sites, site: &ServedSite, request: &Request) -> Option<Response> {
     match &request.facts().tls {
         Some(tls) if tls.rule == site.client_rule => None,
         // The handshake was made under the rule of another site; a new connection will do.
@@ -20,13 +20,24 @@ pub(super) fn check(sites: &Sites, site: &ServedSite, request: &Request) -> Opti
             let reason = "the host has another rule for certificates of clients than the handshake";
             Some(refuse(request, 421, reason))
         }
-        None if site.https_only && is_clear(request) => Some(to_https(sites, request)),
-        None if site.requires_client => {
-            let reason = "the site requires a certificate of clients, and this is clear text";
-            Some(refuse(request, 403, reason))
-        }
-        None => None,
+        None => refuse_clear(sites, site, request, is_clear(request)),
     }
+}
+
+/// The same for a request that came without TLS; in clear text through a network, perhaps.
+pub(crate) fn refuse_clear(
+    sites: &Sites,
+    site: &ServedSite,
+    request: &Request,
+    is_clear: bool,
+) -> Option<Response> {
+    if site.https_only && is_clear {
+        return Some(to_https(sites, request));
+    }
+    site.requires_client.then(|| {
+        let reason = "the site requires a certificate of clients, and this is clear text";
+        refuse(request, 403, reason)
+    })
 }
 
 /// What came over a Unix socket came from this machine, unless who passed it on says otherwise.
