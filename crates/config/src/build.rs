@@ -74,6 +74,7 @@ pub(crate) fn build<H: Handlers>(root: &Section, faults: &mut Faults<'_>) -> Bui
         metrics: build_metrics(root),
         otlp: build_otlp(root, faults),
         names: build_names(root, faults),
+        countries: root.optional_path("countries").cloned(),
         history: build_history(root, faults),
         activity: build_activity(root),
         acme: None,
@@ -150,6 +151,7 @@ fn own_spots(root: &Section) -> OwnSpots {
         control: root.spot("control"),
         cpus: root.spot("cpus"),
         nice: root.spot("nice"),
+        countries: root.spot("countries"),
         connections: match root.section("limits") {
             Some(limits) => limits.spot("connections"),
             None => root.header,

@@ -41,7 +41,7 @@ pub(crate) fn build_site<H: Handlers>(
         site: section,
         route: None,
     };
-    let (access, site_asks) = read_access(section, faults);
+    let (access, site_asks) = read_access(root, section, faults);
     let around = SiteDefaults {
         root,
         site: section,
@@ -55,7 +55,7 @@ pub(crate) fn build_site<H: Handlers>(
     let (mut routes, mut route_spots) = (Vec::new(), Vec::new());
     let mut asks: Vec<Spot> = site_asks.into_iter().collect();
     for route in section.sections("route") {
-        let (access, route_asks) = read_access(route, faults);
+        let (access, route_asks) = read_access(root, route, faults);
         asks.extend(route_asks);
         let (route, spots) = around.route(route, access, programs, faults);
         routes.push(route);
@@ -336,7 +336,7 @@ impl SiteDefaults<'_> {
         if let Some(text) = rewrite {
             warn_literal(text, section.text("path"), section.spot("rewrite"), faults);
         }
-        let (when, listeners) = read_when(section, faults);
+        let (when, listeners) = read_when(self.root, section, faults);
         let route = RouteConfig {
             path: section.text("path").to_owned(),
             when,

@@ -31,6 +31,11 @@ pub trait Disk {
         None
     }
 
+    /// Why a file that is there does not say which addresses are of which country.
+    fn countries_fault(&self, _path: &Path) -> Option<String> {
+        None
+    }
+
     /// A file below a folder that is wanted.
     fn find_file(&self, _root: &Path, _wanted: &mut dyn FnMut(&Path) -> bool) -> Option<PathBuf> {
         None
@@ -124,6 +129,8 @@ pub struct OwnSpots {
     pub cpus: Spot,
     /// The nice level.
     pub nice: Spot,
+    /// The file of countries.
+    pub countries: Spot,
     /// The most connections.
     pub connections: Spot,
 }
@@ -199,6 +206,9 @@ pub(crate) fn check<H: Handlers>(built: &Built<H>, disk: &dyn Disk, faults: &mut
     }
     if let Some((file, spot)) = acme::authorities(config, spots) {
         looked.authorities(file, "acme.ca", spot, faults);
+    }
+    if let Some(file) = &config.countries {
+        looked.countries(file, spots.own.countries, faults);
     }
     check_auth(config, spots, &mut looked, faults);
     certificates_on_disk(config, spots, &mut looked, faults);
@@ -669,6 +679,18 @@ impl<'d> PathLookups<'d> {
         {
             let hint = "write the files of a certificate and of the key that it was made with";
             faults.error(of_certificate, fault).hint(hint);
+        }
+    }
+
+    /// Tells when a file of countries is not there, or is none.
+    fn countries(&mut self, file: &Path, spot: Spot, faults: &mut Faults<'_>) {
+        self.file(file, spot, "write the file's own path", faults);
+        if self.look(file) == PathStatus::File
+            && let Some(fault) = self.disk.countries_fault(file)
+        {
+            let hint = "write a file of countries or cities in MaxMind's format, such as \
+                        `GeoLite2-Country.mmdb`";
+            faults.error(spot, fault).hint(hint);
         }
     }
 

@@ -66,6 +66,8 @@ pub struct Config<H: Handlers> {
     pub otlp: Option<Otlp>,
     /// How names of clients are looked up; `None` when they have none.
     pub names: Option<ClientNamesSettings>,
+    /// The file that says which addresses are of which country, in MaxMind's format.
+    pub countries: Option<PathBuf>,
     /// The history of requests.
     pub history: HistorySettings,
     /// The server's activity.
@@ -292,6 +294,7 @@ impl<H: Handlers> Config<H> {
             metrics: self.metrics,
             otlp: self.otlp,
             names: self.names,
+            countries: self.countries,
             history: self.history,
             activity: self.activity,
             acme: self.acme,

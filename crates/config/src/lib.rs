@@ -27,6 +27,7 @@ mod clients;
 mod concurrency;
 mod config;
 mod cors;
+mod country;
 mod expand;
 pub mod fault;
 mod find_file;
@@ -83,6 +84,7 @@ pub use config::{
     UnknownHost, WatchSettings, WwwForm,
 };
 pub use cors::{CorsSettings, OriginRule};
+pub use country::{Country, CountrySet};
 pub use fault::{COMMAND_LINE, Diagnostic, Errors, Faults, Spot, Warnings, printable};
 pub use handlers::{Handlers, NoHandlers};
 pub use headers::{HeaderRule, HeaderRules};

@@ -399,6 +399,12 @@ impl HandlerContext {
         if let Some(hints) = &route.early_hints {
             hints.send(request);
         }
+        if let Some(countries) = &sites.countries
+            && route.handler.runs_programs()
+        {
+            let peer = request.facts().peer.map(|peer| peer.ip());
+            request.set_country(countries.find(peer).code());
+        }
         if route.rewrite.is_some() {
             self.rewrite_and_handle(sites, site, route, request, path)
         } else {

@@ -137,7 +137,9 @@ pub static ACCESS: SchemaTable = SchemaTable {
         SchemaKey::new("allow", Texts, Nothing("everybody"))
             .says(
                 "Who may, by address: addresses, networks such as `10.0.0.0/8`, `unix` for whoever \
-                 connects over a Unix socket, `all`. Everybody else may not.",
+                 connects over a Unix socket, `all`, and with a file of `countries` those of a \
+                 country, such as `country:DE`, or of none that is known, `country:unknown`. \
+                 Everybody else may not.",
             )
             .example("[\"10.0.0.0/8\", \"2001:db8::/32\"]"),
         SchemaKey::new("deny", Texts, Preset::Texts(&[]))

@@ -13,6 +13,7 @@ use super::process::ServingProcess;
 use hob_keeper::piped;
 use hob_server::config::{Config, LogSettings, LogTarget};
 use hob_server::serve::log_values::LogValues;
+use hob_server::step::country::CountriesInForce;
 
 impl ServingProcess {
     /// Opens the logs of a config, by its index. Those that are files come from the keeper.
@@ -27,6 +28,9 @@ impl ServingProcess {
         let mut names = names(config);
         if config.names.is_some() {
             names.set_clients(Arc::clone(&self.admin.names) as _);
+        }
+        if config.countries.is_some() {
+            names.set_countries(Arc::new(CountriesInForce(Arc::clone(&self.shared))));
         }
         let names = Arc::new(names);
         let mut ids = Vec::new();

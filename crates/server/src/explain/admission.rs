@@ -265,10 +265,11 @@ impl ExplainContext<'_> {
         let rules = route.access.as_ref()?;
         let method = self.request.head().method();
         let by_address = match self.request.facts().peer {
-            Some(peer) => access::check_address(rules, Some(peer.ip())),
+            Some(peer) => access::check_address(rules, Some(peer.ip()), || self.country()),
             None => Ok(()),
         };
-        let has_addresses = rules.allow.is_some() || !rules.deny.is_empty();
+        let has_addresses =
+            rules.allow.is_some() || !rules.deny.is_empty() || rules.asks_country();
         if has_addresses && self.request.facts().peer.is_none() {
             told.note(
                 "`access` asks for the client's address: --from ADDRESS tries one".to_owned(),

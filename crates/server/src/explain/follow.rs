@@ -146,6 +146,7 @@ impl ExplainContext<'_> {
     fn follow(&self, told: &mut Explanation) -> Response {
         let head = self.request.head();
         told.host = shown(head.host());
+        self.note_country(told);
         let chosen = self.sites.choose_site(head.host());
         if let ChosenBy::Unknown = chosen.by {
             match self.config.unknown_host {
@@ -357,7 +358,7 @@ impl ExplainContext<'_> {
             (&route.mismatch, &site.conditions, &settings.when)
             && let Some(unmet) = conditions.unmet(route.index as u32, &AskedRoute::of(self.request))
         {
-            let why = when::why_not(unmet, when, self.request, &self.listener);
+            let why = when::why_not(unmet, when, self.request, (&self.listener, self.country()));
             route.mismatch = Some(why);
             route.is_skipped = true;
         }

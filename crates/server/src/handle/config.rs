@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 pub use hob_config::*;
 
 use crate::authorities;
+use crate::step::country;
 pub use crate::handle::HandlerSettings as Handler;
 pub use crate::handle::cgi::config::{Cgi, CgiRuns, ExitRule, RunLimits, parameter_pattern};
 pub use crate::handle::files::config::{CacheMode, FilesSettings as Files, Symlinks};
@@ -64,6 +65,10 @@ impl Disk for RealDisk {
 
     fn certificate_fault(&self, certificate: &Path, key: &Path) -> Option<String> {
         authorities::certificate_fault(certificate, key)
+    }
+
+    fn countries_fault(&self, path: &Path) -> Option<String> {
+        country::countries_fault(path)
     }
 
     fn find_file(&self, root: &Path, wanted: &mut dyn FnMut(&Path) -> bool) -> Option<PathBuf> {

@@ -1,6 +1,7 @@
 //! Sites and routes as they run: everything decided at load time, found in one look-up.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -36,12 +37,13 @@ use crate::serve::offers::{OfferReport, Offers};
 use crate::serve::predecessor::route_name;
 use crate::step::auth::{AuthSource, ServedAuth};
 use crate::step::bandwidth::BandwidthLimit;
+use crate::step::country::CountrySource;
 use crate::step::early_hints::EarlyHints;
 use crate::step::offences::BanRule;
 use crate::step::rate::RateLimit;
 use crate::step::when::{AskedRoute, RouteConditions};
 use hob_config::{
-    AccessRules, ClientSet, ClientTrust, CorsSettings, Handlers, OverloadSettings, RedirectList,
+    AccessRules, ClientSet, ClientTrust, CorsSettings, Country, Handlers, OverloadSettings, RedirectList,
     RoutePriority, SignInRule,
 };
 
@@ -75,6 +77,8 @@ pub struct Sites {
     pub has_handles: bool,
     /// When low priorities are refused.
     pub overload: Option<OverloadSettings>,
+    /// Which addresses are of which country, where a file says it.
+    pub countries: Option<Arc<CountrySource>>,
     /// Answers of some route leave no faster than a `bandwidth` lets them.
     pub has_bandwidth: bool,
     /// Folders that files, pages and programs are looked for in, by their paths.
@@ -248,8 +252,10 @@ impl Sites {
                 .iter()
                 .map(|names| names.iter().map(String::as_str)),
         );
+        let countries = countries(config, shared)?;
         let mut around = SitesBuildContext {
             shared,
+            countries: countries.clone(),
             log_ids,
             generation,
             programs: &config.programs,
@@ -279,6 +285,7 @@ impl Sites {
             has_handles: routes.any(|route| route.handler.has_handles()),
             hosts,
             sites,
+            countries,
             auth,
             bans: config.bans.iter().map(|one| shared.ban_rule(one)).collect(),
             listener_logs: HashMap::default(),
@@ -323,6 +330,12 @@ impl Sites {
     /// The site for a host by its index, and what decided it.
     pub fn choose_site(&self, host: &[u8]) -> Chosen {
         self.hosts.choose(host)
+    }
+
+    /// The country of a client; none is known where no file says it.
+    pub fn country(&self, peer: Option<IpAddr>) -> Country {
+        let countries = self.countries.as_ref();
+        countries.map_or(Country::UNKNOWN, |countries| countries.find(peer))
     }
 
     /// A site by its index.
@@ -379,6 +392,18 @@ impl Sites {
     pub fn files_handlers(&self) -> impl Iterator<Item = &Arc<Files>> {
         self.files_by_site().map(|(_, files)| files)
     }
+}
+
+/// The file of countries; the one that is in force where it has not changed.
+fn countries(
+    config: &Config,
+    shared: &ServerState,
+) -> Result<Option<Arc<CountrySource>>, String> {
+    let Some(file) = &config.countries else {
+        return Ok(None);
+    };
+    let opened = CountrySource::open(file, shared.sites().countries.as_ref());
+    opened.map(Some).map_err(|text| format!("`countries`: {text}"))
 }
 
 /// Each site has the routes that are asked who may have what its others answer.
@@ -497,7 +522,8 @@ impl ServedSite {
         }
         let table = Arc::new(RouteTable::build(routes.iter().map(|route| &route.pattern)));
         let whens = site.routes.iter().map(|route| route.when.as_ref());
-        let conditions = RouteConditions::of(whens, &table, &around.listeners).map(Arc::new);
+        let conditions = RouteConditions::of(whens, &table, &around.listeners)
+            .map(|conditions| Arc::new(conditions.with_countries(around.countries.clone())));
         Ok(ServedSite {
             claims: Claims::of(&table, conditions.as_ref(), &routes),
             slashes: Slashes::of(conditions.as_ref(), &routes, site),
