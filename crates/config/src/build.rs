@@ -133,7 +133,7 @@ fn unknown_host<H: Handlers>(
     sites: &[SiteSpots<H>],
     faults: &mut Faults<'_>,
 ) -> UnknownHost {
-    if root.given("unknown_host").is_some() && sites.iter().any(|spots| !spots.has_names) {
+    if root.given("unknown_host").is_some() && sites.iter().any(SiteSpots::is_rest) {
         let message = "`unknown_host` does nothing: a site without `names` answers";
         let spot = root.spot("unknown_host");
         let hint = "remove it, or give that site `names`";

@@ -21,7 +21,7 @@ use super::route::pattern::Pattern;
 use super::route::template::{Rewrite, TemplateError, TemplateFault};
 use super::tls::{SiteTls, build_site_tls};
 use super::tree::{ConfigValue, Section};
-use super::when::read_when;
+use super::when::{read_listeners, read_when};
 use super::{
     AfterSteps, Coding, HalfClose, Handlers, LimitSettings, RouteConfig, SiteConfig, WwwForm,
 };
@@ -71,9 +71,11 @@ pub(crate) fn build_site<H: Handlers>(
     let (tls, tls_spots) = build_site_tls(section, &names, faults);
     miss_certificates(&tls, asks, faults);
     miss_access(section, &routes, faults);
+    let (listeners, listener_spots) = read_listeners(section, faults);
     let (redirects, redirects_spot) = read_redirects(section, faults).unzip();
     let site = SiteConfig {
         names,
+        listeners,
         rate: read_rate(section, None, faults),
         concurrency: read_concurrency(section, None, faults),
         bandwidth: read_bandwidth(section, faults),
@@ -93,6 +95,7 @@ pub(crate) fn build_site<H: Handlers>(
         header: section.header,
         has_names: section.is_claimed("names") || !section.texts("names").is_empty(),
         names: name_spots,
+        listeners: listener_spots,
         root: section.given("root").map(|given| given.spot),
         https_only: section
             .given("https_only")
@@ -287,6 +290,7 @@ impl SiteDefaults<'_> {
             priority: answering.priority(),
             sendfile: Vec::new(),
             strict: false,
+            slash: answering.slash(),
             internal: false,
             access: self.access.clone(),
             require: self.require.clone(),
@@ -351,6 +355,7 @@ impl SiteDefaults<'_> {
             priority: answering.priority(),
             sendfile,
             strict: section.flag("strict"),
+            slash: answering.slash(),
             internal: section.flag("internal"),
             access: access.or_else(|| self.access.clone()),
             require: read_require(self.root, section, faults)

@@ -103,10 +103,7 @@ impl CountrySet {
         (CountrySet::of(countries.into_iter(), faults), others)
     }
 
-    fn of<'t>(
-        codes: impl Iterator<Item = (&'t str, Spot)>,
-        faults: &mut Faults<'_>,
-    ) -> CountrySet {
+    fn of<'t>(codes: impl Iterator<Item = (&'t str, Spot)>, faults: &mut Faults<'_>) -> CountrySet {
         let mut set = CountrySet::default();
         for (text, spot) in codes {
             match Country::parse(text) {

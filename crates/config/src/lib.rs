@@ -38,6 +38,7 @@ mod hidden;
 mod inside;
 mod json_schema;
 pub mod key;
+mod listeners_of_sites;
 mod load;
 mod log_format;
 mod method;
@@ -80,8 +81,8 @@ pub use clients::{AddressRange, ClientSet};
 pub use concurrency::ConcurrencySettings;
 pub use config::{
     AfterSteps, CacheSettings, Coding, Config, HalfClose, LimitSettings, ListenAddress, Listener,
-    LogChoice, LogSettings, LogTarget, Loopback, Purpose, RouteConfig, SiteConfig, SourceLocation,
-    UnknownHost, WatchSettings, WwwForm,
+    LogChoice, LogSettings, LogTarget, Loopback, Purpose, RouteConfig, SiteConfig, SlashForm,
+    SourceLocation, UnknownHost, WatchSettings, WwwForm,
 };
 pub use cors::{CorsSettings, OriginRule};
 pub use country::{Country, CountrySet};

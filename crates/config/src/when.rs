@@ -208,15 +208,8 @@ pub(crate) fn read_when(
     let ConfigValue::Section(inner) = &given.value else {
         return (None, Vec::new());
     };
-    for key in ["method", "host", "listener", "address", "country"] {
-        if let Some(list) = inner.given(key)
-            && inner.given_texts(key).is_empty()
-        {
-            let hint = "name one, or remove it: without it any will do";
-            faults
-                .error(list.spot, format!("`{key}` has none that it could be"))
-                .hint(hint);
-        }
+    for key in ["method", "host", "address", "country"] {
+        miss_choices(key, inner, faults);
     }
     let (listeners, spots) = read_listeners(inner, faults);
     let countries = CountrySet::read(inner, "country", faults);
@@ -249,6 +242,18 @@ pub(crate) fn read_when(
     (Some(Arc::new(when)), spots)
 }
 
+/// Tells of an empty list.
+fn miss_choices(key: &str, section: &Section, faults: &mut Faults<'_>) {
+    if let Some(list) = section.given(key)
+        && section.given_texts(key).is_empty()
+    {
+        let hint = "name one, or remove it: without it any will do";
+        faults
+            .error(list.spot, format!("`{key}` has none that it could be"))
+            .hint(hint);
+    }
+}
+
 fn read_hosts(section: &Section, faults: &mut Faults<'_>) -> Vec<String> {
     let mut hosts = Vec::new();
     for (host, spot) in section.given_texts("host") {
@@ -263,7 +268,11 @@ fn read_hosts(section: &Section, faults: &mut Faults<'_>) -> Vec<String> {
 }
 
 /// Addresses of listeners, and where each is named; `localhost` is two.
-fn read_listeners(section: &Section, faults: &mut Faults<'_>) -> (Vec<ListenAddress>, Vec<Spot>) {
+pub(crate) fn read_listeners(
+    section: &Section,
+    faults: &mut Faults<'_>,
+) -> (Vec<ListenAddress>, Vec<Spot>) {
+    miss_choices("listener", section, faults);
     let (mut addresses, mut spots) = (Vec::new(), Vec::new());
     for (text, spot) in section.given_texts("listener") {
         if let Some(port) = localhost_port(text) {

@@ -64,7 +64,7 @@ use crate::serve::context::{Books, HandlerContext, OnRoute};
 use crate::serve::dress::dress;
 use crate::serve::sites::{NO_SITE, ServedRoute, ServedSite, Sites};
 use crate::step::cors;
-use hob_config::UnknownHost;
+use hob_config::{SlashForm, UnknownHost};
 use hob_keeper::process::Launcher;
 
 pub use self::ban::is_spared as ban_is_spared;
@@ -164,7 +164,7 @@ impl HandlerContext {
         if let Some(refusal) = self.refuse_banned(sites, request) {
             return Answered::Ready(refusal);
         }
-        let chosen = sites.choose_site(request.head().host());
+        let chosen = sites.choose_site(request);
         match (chosen.by, sites.unknown_host) {
             //= rfc9110#7.4
             (ChosenBy::Unknown, UnknownHost::Refuse) => {
@@ -247,6 +247,11 @@ impl HandlerContext {
             record.series = route.series;
             record.handler = route.handler.kind();
             record.log = route.log.unwrap_or_else(|| listener_log(sites, request));
+        }
+        if route.slash != SlashForm::Keep
+            && let Some(redirect) = site.slash_redirect(index, request, path)
+        {
+            return Answered::Ready(dress(site, Some(route), redirect));
         }
         if sites.has_handles {
             handles::hide(request, route);

@@ -10,6 +10,7 @@ pub mod concurrency;
 pub(crate) mod context;
 pub(crate) mod dress;
 pub mod fleet;
+pub(crate) mod hosts;
 pub mod log_values;
 pub mod maintenance;
 pub mod offers;
@@ -18,6 +19,7 @@ pub mod overload;
 pub mod predecessor;
 mod route_limits;
 pub mod sites;
+mod slash_form;
 pub mod workers;
 
 use std::collections::{BTreeMap, HashMap};

@@ -35,6 +35,7 @@ pub static ANSWER: SchemaTable = SchemaTable {
         SchemaKey::new("concurrency", ValueType::Table(&CONCURRENCY), Nothing("")),
         SchemaKey::new("bandwidth", OrText("answer", &BANDWIDTH), Nothing("")),
         crowding::PRIORITY,
+        site::SLASH,
         SchemaKey::new("cors", ValueType::Table(&CORS), Nothing("")),
         SchemaKey::new("headers", Map(&HEADER_TO_TEXT), Nothing("none"))
             .says(

@@ -121,7 +121,7 @@ fn format(settings: &LogSettings) -> Result<AccessLogFormat, String> {
 fn names(config: &Config) -> RecordNames {
     let mut names = RecordNames::new();
     for site in &config.sites {
-        names.add_site(site.name(), site.routes.iter().map(|route| route.label()));
+        names.add_site(&site.name(), site.routes.iter().map(|route| route.label()));
     }
     names
 }

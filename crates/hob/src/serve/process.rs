@@ -710,7 +710,7 @@ fn report(generation: &Generation) -> GenerationReport {
             .config
             .sites
             .iter()
-            .map(|site| site.name().to_owned())
+            .map(|site| site.name())
             .collect(),
     }
 }

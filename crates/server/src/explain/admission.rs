@@ -268,8 +268,7 @@ impl ExplainContext<'_> {
             Some(peer) => access::check_address(rules, Some(peer.ip()), || self.country()),
             None => Ok(()),
         };
-        let has_addresses =
-            rules.allow.is_some() || !rules.deny.is_empty() || rules.asks_country();
+        let has_addresses = rules.allow.is_some() || !rules.deny.is_empty() || rules.asks_country();
         if has_addresses && self.request.facts().peer.is_none() {
             told.note(
                 "`access` asks for the client's address: --from ADDRESS tries one".to_owned(),

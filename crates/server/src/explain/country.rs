@@ -8,7 +8,8 @@ use super::told::Explanation;
 impl ExplainContext<'_> {
     /// The country of the request's client.
     pub(super) fn country(&self) -> Country {
-        self.sites.country(self.request.facts().peer.map(|peer| peer.ip()))
+        self.sites
+            .country(self.request.facts().peer.map(|peer| peer.ip()))
     }
 
     /// Tells it, where the client's address is known.

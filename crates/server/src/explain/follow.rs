@@ -147,7 +147,7 @@ impl ExplainContext<'_> {
         let head = self.request.head();
         told.host = shown(head.host());
         self.note_country(told);
-        let chosen = self.sites.choose_site(head.host());
+        let chosen = self.sites.choose_site(self.request);
         if let ChosenBy::Unknown = chosen.by {
             match self.config.unknown_host {
                 UnknownHost::Refuse => {
@@ -289,6 +289,13 @@ impl ExplainContext<'_> {
         if route.is_internal && told.answered_as.is_none() {
             self.request.record_mut().reason = Some("the route is internal");
             return plain::error(404);
+        }
+        if before.is_none()
+            && told.answered_as.is_none()
+            && let Some(redirect) = site.slash_redirect(index, self.request, path)
+        {
+            told.note("`slash`: the route uses another form of the path".to_owned());
+            return redirect;
         }
         if let Some(answer) = self.before_handler(route, path, told) {
             return answer;

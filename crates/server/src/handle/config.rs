@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 pub use hob_config::*;
 
 use crate::authorities;
-use crate::step::country;
 pub use crate::handle::HandlerSettings as Handler;
 pub use crate::handle::cgi::config::{Cgi, CgiRuns, ExitRule, RunLimits, parameter_pattern};
 pub use crate::handle::files::config::{CacheMode, FilesSettings as Files, Symlinks};
@@ -17,6 +16,7 @@ pub use crate::handle::resident::config::{
     ApplicationKind, CarrierChoice, Resident, ResidentRuns, SharedSizes, Timeouts, Workers,
 };
 pub use crate::handle::warm::config::Warm;
+use crate::step::country;
 pub use keys::SCHEMA;
 
 /// Everything a server runs on.

@@ -19,7 +19,7 @@ use crate::handle::files::Files;
 use crate::handle::files::media_type::MediaTypes;
 use crate::handle::files::open::Root;
 use crate::handle::plain;
-use crate::route::host::{Chosen, HostTable};
+use crate::route::host::Chosen;
 use crate::route::pattern::Pattern;
 use crate::route::redirects::{REDIRECTS_BYTES_MAX, Redirects};
 use crate::route::table::{RouteAnswer, RouteTable};
@@ -32,6 +32,7 @@ use crate::serve::captured::Captured;
 use crate::serve::claims::{Claims, find, find_behind};
 use crate::serve::concurrency::ConcurrencyLimit;
 use crate::serve::fleet::now_ms;
+use crate::serve::hosts::ListenerHosts;
 use crate::serve::log_values::LogValues;
 use crate::serve::offers::{OfferReport, Offers};
 use crate::serve::predecessor::route_name;
@@ -43,8 +44,8 @@ use crate::step::offences::BanRule;
 use crate::step::rate::RateLimit;
 use crate::step::when::{AskedRoute, RouteConditions};
 use hob_config::{
-    AccessRules, ClientSet, ClientTrust, CorsSettings, Country, Handlers, OverloadSettings, RedirectList,
-    RoutePriority, SignInRule,
+    AccessRules, ClientSet, ClientTrust, CorsSettings, Country, Handlers, OverloadSettings,
+    RedirectList, RoutePriority, SignInRule, SlashForm,
 };
 
 pub(crate) use super::building::SitesBuildContext;
@@ -55,7 +56,7 @@ pub(crate) const NO_SITE: &str = "no site has the host's name";
 /// All sites.
 #[derive(Default)]
 pub struct Sites {
-    hosts: HostTable,
+    hosts: ListenerHosts,
     sites: Vec<ServedSite>,
     /// Access log of each listener, by its number; 0 is none.
     pub listener_logs: HashMap<u16, u16, foldhash::fast::RandomState>,
@@ -201,6 +202,8 @@ pub struct ServedRoute {
     pub early_hints: Option<EarlyHints>,
     /// Only reached by internal redirects.
     pub is_internal: bool,
+    /// Whether its paths end in a slash.
+    pub slash: SlashForm,
     /// Who may ask; `None` is everybody, with any method.
     pub access: Option<Arc<AccessRules>>,
     /// Who has to sign in.
@@ -245,13 +248,6 @@ impl Sites {
         log_ids: &[u16],
         shared: &ServerState,
     ) -> Result<Sites, String> {
-        let names = |site: &config::Site| site.names.clone();
-        let all_names: Vec<Vec<String>> = config.sites.iter().map(names).collect();
-        let hosts = HostTable::build(
-            all_names
-                .iter()
-                .map(|names| names.iter().map(String::as_str)),
-        );
         let countries = countries(config, shared)?;
         let mut around = SitesBuildContext {
             shared,
@@ -283,7 +279,7 @@ impl Sites {
             overload: config.overload.clone(),
             has_bandwidth: routes.clone().any(|route| route.bandwidth.is_some()),
             has_handles: routes.any(|route| route.handler.has_handles()),
-            hosts,
+            hosts: ListenerHosts::of(config),
             sites,
             countries,
             auth,
@@ -318,6 +314,7 @@ impl Sites {
     /// Sets the numbers of listeners, in the order of the config, for routes that ask by which a
     /// request came in.
     pub fn number_listeners(&self, numbers: impl Iterator<Item = u16> + Clone) {
+        self.hosts.number(numbers.clone());
         for conditions in self
             .sites
             .iter()
@@ -327,9 +324,10 @@ impl Sites {
         }
     }
 
-    /// The site for a host by its index, and what decided it.
-    pub fn choose_site(&self, host: &[u8]) -> Chosen {
-        self.hosts.choose(host)
+    /// The site for a request by its index, and what decided it.
+    pub fn choose_site(&self, request: &Request) -> Chosen {
+        let host = request.head().host();
+        self.hosts.choose(host, request.facts().listener)
     }
 
     /// The country of a client; none is known where no file says it.
@@ -395,15 +393,14 @@ impl Sites {
 }
 
 /// The file of countries; the one that is in force where it has not changed.
-fn countries(
-    config: &Config,
-    shared: &ServerState,
-) -> Result<Option<Arc<CountrySource>>, String> {
+fn countries(config: &Config, shared: &ServerState) -> Result<Option<Arc<CountrySource>>, String> {
     let Some(file) = &config.countries else {
         return Ok(None);
     };
     let opened = CountrySource::open(file, shared.sites().countries.as_ref());
-    opened.map(Some).map_err(|text| format!("`countries`: {text}"))
+    opened
+        .map(Some)
+        .map_err(|text| format!("`countries`: {text}"))
 }
 
 /// Each site has the routes that are asked who may have what its others answer.
@@ -473,7 +470,7 @@ impl ServedSite {
         around: &mut SitesBuildContext<'_>,
     ) -> Result<ServedSite, String> {
         let site_log = log_of(site.log, around.log_ids, None);
-        let name = site.names.first().map_or("*", String::as_str).to_owned();
+        let name = site.name();
         around.site.clone_from(&name);
         let numbers = &around.shared.series;
         let series = |route: &str, handler: HandlerKind, program: String| {
@@ -510,6 +507,7 @@ impl ServedSite {
                 server_timing: route.server_timing,
                 early_hints: early_hints(route),
                 is_internal: route.internal,
+                slash: route.slash,
                 access: route.access.clone(),
                 require: route.require.clone(),
                 cors: route.cors.clone(),

@@ -30,7 +30,9 @@ impl AccessRefusal {
         match self {
             AccessRefusal::Denied => "access: `deny` has the client's address",
             AccessRefusal::NotAllowed => "access: `allow` does not have the client's address",
-            AccessRefusal::DeniedCountry => "access: `deny` has the country of the client's address",
+            AccessRefusal::DeniedCountry => {
+                "access: `deny` has the country of the client's address"
+            }
             AccessRefusal::NotAllowedCountry => {
                 "access: `allow` has neither the client's address nor its country"
             }
@@ -54,7 +56,10 @@ pub fn check_address(
     if rules.deny.has_peer(peer) {
         return Err(AccessRefusal::Denied);
     }
-    let lacks_address = rules.allow.as_ref().is_some_and(|allow| !allow.has_peer(peer));
+    let lacks_address = rules
+        .allow
+        .as_ref()
+        .is_some_and(|allow| !allow.has_peer(peer));
     if rules.deny_countries.is_empty() && (!lacks_address || rules.allow_countries.is_empty()) {
         return match lacks_address {
             true => Err(AccessRefusal::NotAllowed),

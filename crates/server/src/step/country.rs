@@ -191,7 +191,10 @@ fn place_of_codes(
     reader: &Reader<Vec<u8>>,
 ) -> Result<Option<&'static [PathElement<'static>]>, MaxMindDbError> {
     let mut broken = 0;
-    for network in reader.networks(WithinOptions::default())?.take(NETWORKS_LOOKED_AT) {
+    for network in reader
+        .networks(WithinOptions::default())?
+        .take(NETWORKS_LOOKED_AT)
+    {
         let found = network?;
         for place in PLACES {
             match found.decode_path::<&str>(place) {
@@ -219,7 +222,9 @@ fn read(path: &Path) -> Result<(CountryFile, Option<FileVersion>), String> {
     };
     let found = std::fs::metadata(path).map_err(fail)?;
     if !found.is_file() || found.len() > COUNTRIES_BYTES_MAX {
-        return Err(told("is no file of countries: not a file, or of more than 512 MiB".to_owned()));
+        return Err(told(
+            "is no file of countries: not a file, or of more than 512 MiB".to_owned(),
+        ));
     }
     let before = version(path);
     let bytes = std::fs::read(path).map_err(fail)?;
@@ -241,7 +246,12 @@ mod tests {
 
     #[test]
     fn what_is_no_such_file_is_refused_with_its_reason() {
-        for bytes in [&b""[..], b"hello", b"\xab\xcd\xefMaxMind.com", &[0xff; 4096]] {
+        for bytes in [
+            &b""[..],
+            b"hello",
+            b"\xab\xcd\xefMaxMind.com",
+            &[0xff; 4096],
+        ] {
             let fault = CountryFile::parse(bytes.to_vec()).err().unwrap();
             assert!(fault.contains("no file in MaxMind's format"), "{fault}");
         }
@@ -250,5 +260,56 @@ mod tests {
         assert!(fault.contains("is no file of countries"), "{fault}");
         let fault = countries_fault(&folder.path().join("away")).unwrap();
         assert!(fault.contains("away cannot be read"), "{fault}");
+    }
+
+    /// Of documentation's networks, as another implementation has written it.
+    const FILE: &[u8] = include_bytes!("../../tests/config/keys/countries.mmdb");
+
+    #[test]
+    fn addresses_are_of_the_countries_that_the_file_says() {
+        let file = CountryFile::parse(FILE.to_vec()).unwrap();
+        for (address, country) in [
+            ("192.0.2.0", "DE"),
+            ("192.0.2.255", "DE"),
+            ("192.0.3.0", "unknown"),
+            ("::ffff:198.51.100.7", "KP"),
+            ("2001:db8:1::", "FR"),
+            ("2001:db9::", "unknown"),
+            ("::1", "unknown"),
+        ] {
+            let found = file.find(address.parse().unwrap());
+            assert_eq!(found.to_string(), country, "{address}");
+        }
+    }
+
+    /// Neither shortened nor with any byte changed does it bring anything down.
+    #[test]
+    fn broken_file_is_refused_or_knows_less() {
+        let addresses = [
+            "192.0.2.1",
+            "198.51.100.7",
+            "10.0.0.1",
+            "2001:db8::1",
+            "ff::",
+        ];
+        let addresses = addresses.map(|address| address.parse::<IpAddr>().unwrap());
+        let look = |bytes: Vec<u8>| {
+            let file = CountryFile::parse(bytes).ok()?;
+            Some(addresses.map(|address| file.find(address)))
+        };
+        for len in 0..FILE.len() {
+            assert_eq!(look(FILE[..len].to_vec()), None, "{len}");
+        }
+        let whole = look(FILE.to_vec());
+        let mut differ = 0;
+        for at in 0..FILE.len() {
+            for bits in [0x01, 0x80, 0xff] {
+                let mut bytes = FILE.to_vec();
+                bytes[at] ^= bits;
+                differ += usize::from(look(bytes) != whole);
+            }
+        }
+        // Most of it is names that nobody reads.
+        assert!(differ > 100, "{differ}");
     }
 }

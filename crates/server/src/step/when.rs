@@ -230,11 +230,7 @@ impl RouteConditions {
         self.unmet_by_client(when, asked)
     }
 
-    fn unmet_by_client<'c>(
-        &self,
-        when: &RouteWhen,
-        asked: &AskedRoute<'_>,
-    ) -> Option<Unmet<'c>> {
+    fn unmet_by_client<'c>(&self, when: &RouteWhen, asked: &AskedRoute<'_>) -> Option<Unmet<'c>> {
         if let Some(addresses) = &when.addresses
             && !addresses.has_peer(asked.peer())
         {
