@@ -23,6 +23,11 @@ pub struct Answering<'a> {
 }
 
 impl<'a> Answering<'a> {
+    /// What a site says by itself.
+    pub(crate) fn of_site(site: &'a Section) -> Answering<'a> {
+        Answering { site, route: None }
+    }
+
     /// The section that says this key: the route's where it is given there.
     pub fn section(&self, key: &str) -> &'a Section {
         self.route

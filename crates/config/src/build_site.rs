@@ -37,10 +37,7 @@ pub(crate) fn build_site<H: Handlers>(
     let (names, name_spots) = read_names(section, faults);
     H::check_site_keys(section, faults);
     check_answering(section, faults);
-    let answering = Answering {
-        site: section,
-        route: None,
-    };
+    let answering = Answering::of_site(section);
     let (access, site_asks) = read_access(root, section, faults);
     let around = SiteDefaults {
         root,

@@ -464,7 +464,7 @@ fn site_names<H: Handlers>(config: &Config<H>, spots: &[SiteSpots<H>], faults: &
                 faults
                     .error(*spot, format!("`{name}` names a site already"))
                     .see(first, "the first")
-                    .hint("remove one; a name leads to one site, on each `listener`");
+                    .hint("remove one, or have each answer on a `listener` of its own");
                 continue;
             }
             all.push((site, *spot));

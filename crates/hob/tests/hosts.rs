@@ -393,10 +393,12 @@ fn site_answers_on_its_listeners_alone() {
 fn listener_without_a_site_knows_no_host() {
     let place = Place::new();
     let hob = place.serve_text(&format!("{TWO_LISTENERS}{}", said("port", &[], PORT)));
-    for host in ["a.test", ""] {
-        let [port, socket] = by_both(&place, &hob, host);
-        assert_eq!((port.0, socket.0), (200, 421), "{host:?}");
-    }
+    let [port, socket] = by_both(&place, &hob, "a.test");
+    assert_eq!((port.0, socket.0), (200, 421));
+    // Who names no host is for nobody here, too.
+    let mut socket = Connection::open_unix(&place.path("run/web.sock")).unwrap();
+    socket.send(b"GET / HTTP/1.1\r\nHost:\r\n\r\n").unwrap();
+    assert_eq!(socket.read().unwrap().status, 421);
     assert!(hob.printed().contains("no site answers on this listener"));
     hob.stop();
     // The first site of the listener is that of unknown hosts, by choice.
@@ -462,12 +464,7 @@ fn slash_at_the_end_is_added_or_dropped() {
         ("GET", "drop.test", "//", to(200, "")),
         // No other server is ever named.
         ("GET", "drop.test", "//evil.test/", to(301, "/evil.test")),
-        (
-            "GET",
-            "drop.test",
-            "/%5Cevil.test/",
-            to(301, "/%5Cevil.test"),
-        ),
+        ("GET", "drop.test", "/%5Cevil.test/", to(400, "")),
         (
             "GET",
             "drop.test",
@@ -475,12 +472,7 @@ fn slash_at_the_end_is_added_or_dropped() {
             to(301, "/%2Fevil.test"),
         ),
         ("GET", "drop.test", "/a%20b/", to(301, "/a%20b")),
-        (
-            "GET",
-            "drop.test",
-            "/a%0d%0aX:%20y/",
-            to(301, "/a%0D%0AX:%20y"),
-        ),
+        ("GET", "drop.test", "/a%0d%0aX:%20y/", to(400, "")),
         ("GET", "drop.test", "/keep/a/", to(200, "")),
         // Without its slash this one comes to another route, which is of the same mind.
         ("GET", "drop.test", "/only/", to(301, "/only")),

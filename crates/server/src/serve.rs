@@ -8,6 +8,7 @@ pub mod captured;
 pub(crate) mod claims;
 pub mod concurrency;
 pub(crate) mod context;
+pub mod countries;
 pub(crate) mod dress;
 pub mod fleet;
 pub(crate) mod hosts;
@@ -68,9 +69,6 @@ use crate::step::rate::RateClients;
 use crate::watch::Watching;
 use hob_config::{BanSettings, CacheSettings, Metrics};
 use hob_keeper::KeyFiles;
-
-/// The lane of the pool that a file of countries is read in; folders have other numbers.
-const COUNTRIES_LANE: u64 = u64::MAX - 9;
 
 /// What all threads share.
 pub struct ServerState {
@@ -245,18 +243,6 @@ impl ServerState {
     /// The sites in force.
     pub fn sites(&self) -> Arc<Sites> {
         self.sites.load_full()
-    }
-
-    /// Has the file of countries read anew where it has changed, by a thread that serves nobody.
-    pub fn look_at_countries(&self) {
-        let Some(countries) = self.sites().countries.clone() else {
-            return;
-        };
-        if countries.has_changed() {
-            // Where too much is waited for it is looked at again in a second.
-            let pool = self.pool.for_lane(COUNTRIES_LANE);
-            let _ = pool.run(move || countries.look());
-        }
     }
 
     /// A number that moves whenever other sites come into force.

@@ -12,8 +12,8 @@ use hob_trace::format::{AccessLogFormat, RecordNames};
 use super::process::ServingProcess;
 use hob_keeper::piped;
 use hob_server::config::{Config, LogSettings, LogTarget};
+use hob_server::serve::countries::CountriesInForce;
 use hob_server::serve::log_values::LogValues;
-use hob_server::step::country::CountriesInForce;
 
 impl ServingProcess {
     /// Opens the logs of a config, by its index. Those that are files come from the keeper.

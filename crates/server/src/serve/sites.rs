@@ -430,6 +430,19 @@ fn files_of(route: &ServedRoute) -> impl Iterator<Item = &Arc<Files>> {
     own.into_iter().chain(fallback).chain(&route.sendfile)
 }
 
+/// What the routes of a site ask of requests, where some do.
+fn conditions(
+    site: &config::Site,
+    table: &RouteTable,
+    around: &SitesBuildContext<'_>,
+) -> Option<Arc<RouteConditions>> {
+    let whens = site.routes.iter().map(|route| route.when.as_ref());
+    let conditions = RouteConditions::of(whens, table, &around.listeners)?;
+    Some(Arc::new(
+        conditions.with_countries(around.countries.clone()),
+    ))
+}
+
 /// The path that a route's handler sees, where the config has one.
 fn rewrite(route: &config::Route, pattern: &Pattern) -> Result<Option<Rewrite>, String> {
     let text = route.rewrite.as_deref();
@@ -519,9 +532,7 @@ impl ServedSite {
             });
         }
         let table = Arc::new(RouteTable::build(routes.iter().map(|route| &route.pattern)));
-        let whens = site.routes.iter().map(|route| route.when.as_ref());
-        let conditions = RouteConditions::of(whens, &table, &around.listeners)
-            .map(|conditions| Arc::new(conditions.with_countries(around.countries.clone())));
+        let conditions = conditions(site, &table, around);
         Ok(ServedSite {
             claims: Claims::of(&table, conditions.as_ref(), &routes),
             slashes: Slashes::of(conditions.as_ref(), &routes, site),

@@ -14,11 +14,9 @@ use arc_swap::ArcSwap;
 use hob_config::Country;
 use hob_trace::Mutex;
 use hob_trace::calendar::UtcDateTime;
-use hob_trace::format::ClientCountrySource;
 use maxminddb::{MaxMindDbError, PathElement, Reader, WithinOptions};
 
 use super::auth::{FileVersion, version};
-use crate::serve::ServerState;
 
 /// Largest file, in bytes.
 pub const COUNTRIES_BYTES_MAX: u64 = 512 << 20;
@@ -132,21 +130,6 @@ impl CountrySource {
         } = UtcDateTime::from_unix_s(made);
         let kind = hob_config::printable(&metadata.database_type);
         format!("{kind} of {year:04}-{month:02}-{day:02}")
-    }
-}
-
-/// The countries of the sites that are in force, for who writes logs.
-pub struct CountriesInForce(pub Arc<ServerState>);
-
-impl ClientCountrySource for CountriesInForce {
-    fn country(&self, client: IpAddr) -> Option<[u8; 2]> {
-        self.0.sites().country(Some(client)).code()
-    }
-}
-
-impl fmt::Debug for CountriesInForce {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CountriesInForce").finish_non_exhaustive()
     }
 }
 

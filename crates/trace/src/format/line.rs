@@ -264,6 +264,11 @@ impl LogLineContext<'_> {
         }
     }
 
+    fn put_country(&self, pen: &mut Pen<'_>) {
+        let country = self.names.country(self.record.client);
+        self.put_word(country.as_ref().map_or(&[][..], |code| code), pen);
+    }
+
     fn put(&self, field: Field, pen: &mut Pen<'_>) {
         let record = self.record;
         match field {
@@ -272,10 +277,7 @@ impl LogLineContext<'_> {
                 let name = self.names.client(record.client);
                 self.put_word(name.as_deref().unwrap_or_default().as_bytes(), pen);
             }
-            Field::Country => {
-                let country = self.names.country(record.client);
-                self.put_word(country.as_ref().map_or(&[][..], |code| code), pen);
-            }
+            Field::Country => self.put_country(pen),
             Field::ClientPort => pen.put_number(u64::from(record.client_port)),
             Field::Time => pen.put_array(&self.last.clf),
             Field::TimeIso => self.put_time_iso(pen),
