@@ -200,12 +200,12 @@ fn programs_and_logs_are_told_the_country() {
         "cgi/tell",
         "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n[%s]' \"$GEOIP_COUNTRY_CODE\"\n",
     );
-    let hob = place.serve_text(&format!(
+    let hob = place.serve_text(
         "countries = \"c.mmdb\"\ndefault_log = \"access\"\n[[log]]\nname = \"access\"\n\
-         file = \"run/access.log\"\nformat = \"{{target}} {{country}}\"\n[[listen]]\n\
+         file = \"run/access.log\"\nformat = \"{target} {country}\"\n[[listen]]\n\
          address = \"127.0.0.1:0\"\ntrusted = [\"127.0.0.1\"]\n[[site]]\n[[site.route]]\n\
-         path = \"/cgi/*\"\ncgi = {{ dir = \"cgi\" }}\n"
-    ));
+         path = \"/cgi/*\"\ncgi = { dir = \"cgi\" }\n",
+    );
     for (client, said, logged) in [
         ("192.0.2.1", "[DE]", "DE"),
         ("10.0.0.1", "[]", "-"),
