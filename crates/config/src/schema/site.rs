@@ -46,7 +46,7 @@ pub const SITE_KEYS: &[SchemaKey] = &[
              by its name and its first listener: `intern.example on 127.0.0.1:8081`.",
         )
         .example("[\"127.0.0.1:8080\"]")
-        .aka(&["listen", "listeners", "bind", "port"]),
+        .aka(&["listeners"]),
     SchemaKey::new("root", Path, Nothing("none"))
         .says(
             "Folder whose files are served: the site ends in a route `/*` that answers with \
