@@ -181,7 +181,7 @@ pub const TOP_KEYS: &[SchemaKey] = &[
              leaves the one before. 512 MiB at most.",
         )
         .example("\"GeoLite2-Country.mmdb\"")
-        .aka(&["geoip", "geoip2", "maxmind", "geo", "mmdb"]),
+        .aka(&["geoip2", "maxmind", "mmdb"]),
     SchemaKey::new("acme", ValueType::Table(&ACME), Nothing("")).aka(&[
         "letsencrypt",
         "certificates",

@@ -68,7 +68,7 @@ pub static WHEN: SchemaTable = SchemaTable {
                  two letters of ISO 3166-1, or `unknown` where none is known.",
             )
             .example("[\"DE\", \"AT\"]")
-            .aka(&["countries", "geoip", "geo"]),
+            .aka(&["countries"]),
         SchemaKey::new("tls", Flag, Nothing("either"))
             .says(
                 "It comes over TLS, with this server or a trusted one in front of it; `false` is \
