@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::certificate_holder::CertificateHolder;
 use super::clients::{ALL, ClientSet};
+use super::country::{CountrySet, miss_countries};
 use super::fault::{Faults, Spot};
 use super::method::{read_methods, with_head};
 use super::tree::Section;
@@ -15,6 +16,11 @@ pub struct AccessRules {
     pub allow: Option<ClientSet>,
     /// Who may not, whatever `allow` says.
     pub deny: ClientSet,
+    /// Who may beside those of `allow`, by the country of their addresses; empty where that is
+    /// `None`.
+    pub allow_countries: CountrySet,
+    /// Who may not, likewise.
+    pub deny_countries: CountrySet,
     /// Who may, by their certificates; empty is everybody.
     pub certificates: Vec<CertificateHolder>,
     /// With which methods, HEAD among them where GET is; empty is with any.
@@ -24,27 +30,36 @@ pub struct AccessRules {
 impl AccessRules {
     /// They say who may, and not only how.
     pub fn asks_who(&self) -> bool {
-        self.allow.is_some() || !self.deny.is_empty() || !self.certificates.is_empty()
+        self.allow.is_some()
+            || !self.deny.is_empty()
+            || !self.deny_countries.is_empty()
+            || !self.certificates.is_empty()
+    }
+
+    /// They go by countries.
+    pub fn asks_country(&self) -> bool {
+        !self.allow_countries.is_empty() || !self.deny_countries.is_empty()
     }
 }
 
 /// The rules of a site or a route, if it has some of its own; and where it names certificates.
 pub(crate) fn read_access(
+    root: &Section,
     section: &Section,
     faults: &mut Faults<'_>,
 ) -> (Option<Arc<AccessRules>>, Option<Spot>) {
     let Some(section) = section.section("access") else {
         return (None, None);
     };
+    let (allowed, allow_countries) = read_clients((root, section), "allow", faults);
     let allow = section.given("allow").map(|given| {
-        let clients = ClientSet::read(section, "allow", true, faults);
         if section.given_texts("allow").is_empty() {
             let hint = "remove it, or write `deny = [\"all\"]` where nobody may";
             faults.error(given.spot, "nobody is allowed").hint(hint);
         }
-        clients
+        allowed
     });
-    let deny = ClientSet::read(section, "deny", true, faults);
+    let (deny, deny_countries) = read_clients((root, section), "deny", faults);
     let everybody = section
         .given_texts("deny")
         .into_iter()
@@ -58,9 +73,23 @@ pub(crate) fn read_access(
     let rules = AccessRules {
         allow,
         deny,
+        allow_countries,
+        deny_countries,
         certificates: CertificateHolder::read(section, "certificates", faults),
         methods: with_head(read_methods(section.given_texts("methods"), faults)),
     };
     let asks = (!rules.certificates.is_empty()).then(|| section.spot("certificates"));
     (Some(Arc::new(rules)), asks)
+}
+
+/// Clients by their addresses, and by their countries.
+fn read_clients(
+    (root, section): (&Section, &Section),
+    key: &str,
+    faults: &mut Faults<'_>,
+) -> (ClientSet, CountrySet) {
+    let (countries, others) = CountrySet::split(section.given_texts(key), faults);
+    miss_countries(root, &countries, section.spot(key), faults);
+    let words = "`unix`, `all`, or a country such as `country:DE`";
+    (ClientSet::of(others, (true, words), faults), countries)
 }

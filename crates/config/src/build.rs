@@ -74,6 +74,7 @@ pub(crate) fn build<H: Handlers>(root: &Section, faults: &mut Faults<'_>) -> Bui
         metrics: build_metrics(root),
         otlp: build_otlp(root, faults),
         names: build_names(root, faults),
+        countries: root.optional_path("countries").cloned(),
         history: build_history(root, faults),
         activity: build_activity(root),
         acme: None,
@@ -132,7 +133,7 @@ fn unknown_host<H: Handlers>(
     sites: &[SiteSpots<H>],
     faults: &mut Faults<'_>,
 ) -> UnknownHost {
-    if root.given("unknown_host").is_some() && sites.iter().any(|spots| !spots.has_names) {
+    if root.given("unknown_host").is_some() && sites.iter().any(SiteSpots::is_rest) {
         let message = "`unknown_host` does nothing: a site without `names` answers";
         let spot = root.spot("unknown_host");
         let hint = "remove it, or give that site `names`";
@@ -150,6 +151,7 @@ fn own_spots(root: &Section) -> OwnSpots {
         control: root.spot("control"),
         cpus: root.spot("cpus"),
         nice: root.spot("nice"),
+        countries: root.spot("countries"),
         connections: match root.section("limits") {
             Some(limits) => limits.spot("connections"),
             None => root.header,

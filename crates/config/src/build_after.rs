@@ -11,7 +11,7 @@ use super::fault::{Faults, Spot};
 use super::text::{check_media_type, header_name_wrong, header_value_wrong};
 use super::tls::hsts;
 use super::tree::{KeyTextPair, Section};
-use super::{AfterSteps, HeaderRule, HeaderRules};
+use super::{AfterSteps, HeaderRule, HeaderRules, SlashForm};
 
 /// A site's keys, and those of one of its routes.
 #[derive(Clone, Copy)]
@@ -23,6 +23,11 @@ pub struct Answering<'a> {
 }
 
 impl<'a> Answering<'a> {
+    /// What a site says by itself.
+    pub(crate) fn of_site(site: &'a Section) -> Answering<'a> {
+        Answering { site, route: None }
+    }
+
     /// The section that says this key: the route's where it is given there.
     pub fn section(&self, key: &str) -> &'a Section {
         self.route
@@ -66,6 +71,15 @@ impl<'a> Answering<'a> {
     /// Which routes are refused before it.
     pub(crate) fn priority(&self) -> RoutePriority {
         RoutePriority::of(self.section("priority").word("priority"))
+    }
+
+    /// Whether its paths end in a slash.
+    pub(crate) fn slash(&self) -> SlashForm {
+        match self.section("slash").word("slash") {
+            "drop" => SlashForm::Drop,
+            "add" => SlashForm::Add,
+            _ => SlashForm::Keep,
+        }
     }
 
     /// Values of `Link` that are sent while an answer is made.

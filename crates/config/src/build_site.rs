@@ -21,7 +21,7 @@ use super::route::pattern::Pattern;
 use super::route::template::{Rewrite, TemplateError, TemplateFault};
 use super::tls::{SiteTls, build_site_tls};
 use super::tree::{ConfigValue, Section};
-use super::when::read_when;
+use super::when::{read_listeners, read_when};
 use super::{
     AfterSteps, Coding, HalfClose, Handlers, LimitSettings, RouteConfig, SiteConfig, WwwForm,
 };
@@ -37,11 +37,8 @@ pub(crate) fn build_site<H: Handlers>(
     let (names, name_spots) = read_names(section, faults);
     H::check_site_keys(section, faults);
     check_answering(section, faults);
-    let answering = Answering {
-        site: section,
-        route: None,
-    };
-    let (access, site_asks) = read_access(section, faults);
+    let answering = Answering::of_site(section);
+    let (access, site_asks) = read_access(root, section, faults);
     let around = SiteDefaults {
         root,
         site: section,
@@ -55,7 +52,7 @@ pub(crate) fn build_site<H: Handlers>(
     let (mut routes, mut route_spots) = (Vec::new(), Vec::new());
     let mut asks: Vec<Spot> = site_asks.into_iter().collect();
     for route in section.sections("route") {
-        let (access, route_asks) = read_access(route, faults);
+        let (access, route_asks) = read_access(root, route, faults);
         asks.extend(route_asks);
         let (route, spots) = around.route(route, access, programs, faults);
         routes.push(route);
@@ -71,9 +68,11 @@ pub(crate) fn build_site<H: Handlers>(
     let (tls, tls_spots) = build_site_tls(section, &names, faults);
     miss_certificates(&tls, asks, faults);
     miss_access(section, &routes, faults);
+    let (listeners, listener_spots) = read_listeners(section, faults);
     let (redirects, redirects_spot) = read_redirects(section, faults).unzip();
     let site = SiteConfig {
         names,
+        listeners,
         rate: read_rate(section, None, faults),
         concurrency: read_concurrency(section, None, faults),
         bandwidth: read_bandwidth(section, faults),
@@ -93,6 +92,7 @@ pub(crate) fn build_site<H: Handlers>(
         header: section.header,
         has_names: section.is_claimed("names") || !section.texts("names").is_empty(),
         names: name_spots,
+        listeners: listener_spots,
         root: section.given("root").map(|given| given.spot),
         https_only: section
             .given("https_only")
@@ -287,6 +287,7 @@ impl SiteDefaults<'_> {
             priority: answering.priority(),
             sendfile: Vec::new(),
             strict: false,
+            slash: answering.slash(),
             internal: false,
             access: self.access.clone(),
             require: self.require.clone(),
@@ -336,7 +337,7 @@ impl SiteDefaults<'_> {
         if let Some(text) = rewrite {
             warn_literal(text, section.text("path"), section.spot("rewrite"), faults);
         }
-        let (when, listeners) = read_when(section, faults);
+        let (when, listeners) = read_when(self.root, section, faults);
         let route = RouteConfig {
             path: section.text("path").to_owned(),
             when,
@@ -351,6 +352,7 @@ impl SiteDefaults<'_> {
             priority: answering.priority(),
             sendfile,
             strict: section.flag("strict"),
+            slash: answering.slash(),
             internal: section.flag("internal"),
             access: access.or_else(|| self.access.clone()),
             require: read_require(self.root, section, faults)

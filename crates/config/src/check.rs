@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::acme::{self, AcmeSpots};
 use super::auth::check_auth;
-use super::fault::{Faults, Spot, listed};
+use super::fault::{Faults, Spot};
 use super::find_file;
+use super::listeners_of_sites;
 use super::program::ProgramSpots;
 use super::route::pattern::Pattern;
 use super::tls::TlsSpots;
@@ -28,6 +29,11 @@ pub trait Disk {
 
     /// Why what stands in these files is no certificate and its key.
     fn certificate_fault(&self, _certificate: &Path, _key: &Path) -> Option<String> {
+        None
+    }
+
+    /// Why a file that is there does not say which addresses are of which country.
+    fn countries_fault(&self, _path: &Path) -> Option<String> {
         None
     }
 
@@ -124,6 +130,8 @@ pub struct OwnSpots {
     pub cpus: Spot,
     /// The nice level.
     pub nice: Spot,
+    /// The file of countries.
+    pub countries: Spot,
     /// The most connections.
     pub connections: Spot,
 }
@@ -148,6 +156,8 @@ pub struct SiteSpots<H: Handlers> {
     pub has_names: bool,
     /// Its names, without those that are wrong.
     pub names: Vec<Spot>,
+    /// Its listeners.
+    pub listeners: Vec<Spot>,
     /// Its root, if it has one.
     pub root: Option<Spot>,
     /// That it answers over TLS only.
@@ -162,6 +172,13 @@ pub struct SiteSpots<H: Handlers> {
     pub error_pages: Vec<Spot>,
     /// Of its routes.
     pub routes: Vec<RouteSpots<H>>,
+}
+
+impl<H: Handlers> SiteSpots<H> {
+    /// It is for all hosts that no site names.
+    pub(crate) fn is_rest(&self) -> bool {
+        !self.has_names && self.listeners.is_empty()
+    }
 }
 
 /// Where the parts of a route stand.
@@ -186,6 +203,7 @@ pub(crate) fn check<H: Handlers>(built: &Built<H>, disk: &dyn Disk, faults: &mut
     listeners(config, &spots.listeners, faults);
     logs(config, &spots.logs, disk, faults);
     site_names(config, &spots.sites, faults);
+    listeners_of_sites::answered(config, &spots.listeners, faults);
     let mut looked = PathLookups::new(disk);
     acme::check(built, faults);
     for (file, spot) in acme::files(config, spots) {
@@ -200,6 +218,9 @@ pub(crate) fn check<H: Handlers>(built: &Built<H>, disk: &dyn Disk, faults: &mut
     if let Some((file, spot)) = acme::authorities(config, spots) {
         looked.authorities(file, "acme.ca", spot, faults);
     }
+    if let Some(file) = &config.countries {
+        looked.countries(file, spots.own.countries, faults);
+    }
     check_auth(config, spots, &mut looked, faults);
     certificates_on_disk(config, spots, &mut looked, faults);
     for (site, spots) in config.sites.iter().zip(&spots.sites) {
@@ -213,7 +234,7 @@ pub(crate) fn check<H: Handlers>(built: &Built<H>, disk: &dyn Disk, faults: &mut
         if let (Some(list), Some(spot)) = (&site.redirects, spots.redirects) {
             looked.file(&list.file, spot, "write the file's own path", faults);
         }
-        known_listeners(config, (site, spots), faults);
+        listeners_of_sites::known(config, (site, spots), faults);
         error_pages(site, spots, &mut looked, faults);
         H::check(config, (site, spots), &mut looked, faults);
     }
@@ -429,31 +450,36 @@ fn log_program(arguments: &[String], spot: Spot, disk: &dyn Disk, faults: &mut F
 }
 
 fn site_names<H: Handlers>(config: &Config<H>, spots: &[SiteSpots<H>], faults: &mut Faults<'_>) {
-    let mut seen: HashMap<&str, Spot> = HashMap::new();
-    let mut nameless: Option<Spot> = None;
+    let mut seen: HashMap<&str, Vec<(&SiteConfig<H>, Spot)>> = HashMap::new();
+    let mut nameless: Vec<(&SiteConfig<H>, Spot)> = Vec::new();
     for (site, spots) in config.sites.iter().zip(spots) {
+        let first_of = |all: &[(&SiteConfig<H>, Spot)]| {
+            let mut all = all.iter();
+            all.find(|(other, _)| other.meets(site))
+                .map(|(_, spot)| *spot)
+        };
         for (name, spot) in site.names.iter().zip(&spots.names) {
-            if let Some(first) = seen.get(name.as_str()) {
+            let all = seen.entry(name).or_default();
+            if let Some(first) = first_of(all) {
                 faults
                     .error(*spot, format!("`{name}` names a site already"))
-                    .see(*first, "the first")
-                    .hint("remove one; a name leads to one site");
+                    .see(first, "the first")
+                    .hint("remove one, or have each answer on a `listener` of its own");
                 continue;
             }
-            seen.insert(name, *spot);
+            all.push((site, *spot));
         }
         if spots.has_names {
             continue;
         }
-        match nameless {
-            Some(first) => {
-                faults
-                    .error(spots.header, "a second site has no `names`")
-                    .see(first, "the first")
-                    .hint("give it `names`; one site alone answers all other hosts");
-            }
-            None => nameless = Some(spots.header),
+        if let Some(first) = first_of(&nameless) {
+            faults
+                .error(spots.header, "a second site has no `names`")
+                .see(first, "the first")
+                .hint("give it `names`; one site alone answers all other hosts");
+            continue;
         }
+        nameless.push((site, spots.header));
     }
 }
 
@@ -502,43 +528,6 @@ fn reachable<H: Handlers>(site: &SiteConfig<H>, spots: &SiteSpots<H>, faults: &m
             .hint(hint);
     }
 }
-
-/// Listeners that a `when` names are there.
-fn known_listeners<H: Handlers>(
-    config: &Config<H>,
-    (site, spots): (&SiteConfig<H>, &SiteSpots<H>),
-    faults: &mut Faults<'_>,
-) {
-    for (route, spots) in site.routes.iter().zip(&spots.routes) {
-        let Some(when) = &route.when else { continue };
-        let mut told = None;
-        for (address, spot) in when.listeners.iter().zip(&spots.listeners) {
-            let is_it = |listener: &super::Listener| listener.address == *address;
-            if config.site_listeners().any(is_it) || told == Some(*spot) {
-                continue;
-            }
-            told = Some(*spot);
-            let mut all: Vec<String> = config
-                .site_listeners()
-                .map(|listener| listener.address.to_string())
-                .take(LISTENERS_TOLD)
-                .collect();
-            all.dedup();
-            let message = format!("no listener of sites has the address `{address}`");
-            let hint = match all.is_empty() {
-                true => "give it a `[[listen]]`".to_owned(),
-                false => format!(
-                    "write the `address` of one: {}",
-                    listed(all.iter().map(String::as_str), " or ")
-                ),
-            };
-            faults.error(*spot, message).hint(hint);
-        }
-    }
-}
-
-/// Listeners that are named where one is not there.
-const LISTENERS_TOLD: usize = 6;
 
 /// Each path is looked up once, however many routes name it.
 pub struct PathLookups<'d> {
@@ -669,6 +658,18 @@ impl<'d> PathLookups<'d> {
         {
             let hint = "write the files of a certificate and of the key that it was made with";
             faults.error(of_certificate, fault).hint(hint);
+        }
+    }
+
+    /// Tells when a file of countries is not there, or is none.
+    fn countries(&mut self, file: &Path, spot: Spot, faults: &mut Faults<'_>) {
+        self.file(file, spot, "write the file's own path", faults);
+        if self.look(file) == PathStatus::File
+            && let Some(fault) = self.disk.countries_fault(file)
+        {
+            let hint = "write a file of countries or cities in MaxMind's format, such as \
+                        `GeoLite2-Country.mmdb`";
+            faults.error(spot, fault).hint(hint);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::fault::Faults;
+use super::fault::{Faults, Spot};
 use super::tree::Section;
 
 /// A network: addresses that begin alike.
@@ -81,8 +81,22 @@ impl ClientSet {
         may_be_all: bool,
         faults: &mut Faults<'_>,
     ) -> ClientSet {
+        let words = if may_be_all {
+            "`unix` or `all`"
+        } else {
+            "`unix`"
+        };
+        ClientSet::of(section.given_texts(key), (may_be_all, words), faults)
+    }
+
+    /// The same of these texts; `words` are told where one is no network.
+    pub(crate) fn of(
+        texts: Vec<(&str, Spot)>,
+        (may_be_all, words): (bool, &str),
+        faults: &mut Faults<'_>,
+    ) -> ClientSet {
         let (mut networks, mut unix) = (Vec::new(), false);
-        for (text, spot) in section.given_texts(key) {
+        for (text, spot) in texts {
             match AddressRange::parse(text) {
                 _ if text == "unix" => unix = true,
                 _ if text == ALL && may_be_all => {
@@ -91,11 +105,6 @@ impl ClientSet {
                 }
                 Ok(network) => networks.push(network),
                 Err(hint) => {
-                    let words = if may_be_all {
-                        "`unix` or `all`"
-                    } else {
-                        "`unix`"
-                    };
                     faults
                         .error(spot, format!("{text:?} is no network"))
                         .hint(format!("{hint}, or {words}"));

@@ -66,6 +66,8 @@ pub struct Config<H: Handlers> {
     pub otlp: Option<Otlp>,
     /// How names of clients are looked up; `None` when they have none.
     pub names: Option<ClientNamesSettings>,
+    /// The file that says which addresses are of which country, in MaxMind's format.
+    pub countries: Option<PathBuf>,
     /// The history of requests.
     pub history: HistorySettings,
     /// The server's activity.
@@ -292,6 +294,7 @@ impl<H: Handlers> Config<H> {
             metrics: self.metrics,
             otlp: self.otlp,
             names: self.names,
+            countries: self.countries,
             history: self.history,
             activity: self.activity,
             acme: self.acme,
@@ -354,11 +357,24 @@ pub enum WwwForm {
     Add,
 }
 
+/// Whether paths of a route end in a slash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlashForm {
+    /// As they are asked for.
+    Keep,
+    /// Never.
+    Drop,
+    /// Always.
+    Add,
+}
+
 /// A virtual host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiteConfig<H: Handlers> {
     /// Host names: exact, or `*.name`; lower case. Empty: the default site.
     pub names: Vec<String>,
+    /// It answers on these listeners; empty is all.
+    pub listeners: Vec<ListenAddress>,
     /// How many requests its routes answer in a time together, those with rates of their own left
     /// out.
     pub rate: Option<RateSettings>,
@@ -398,6 +414,7 @@ impl<H: Handlers> SiteConfig<H> {
             concurrency: self.concurrency,
             bandwidth: self.bandwidth,
             names: self.names,
+            listeners: self.listeners,
             error_pages: self.error_pages,
             headers: self.headers,
             https_only: self.https_only,
@@ -411,9 +428,22 @@ impl<H: Handlers> SiteConfig<H> {
         }
     }
 
-    /// What it is called where one name must do: its first, `*` for the default site.
-    pub fn name(&self) -> &str {
-        self.names.first().map_or("*", String::as_str)
+    /// What it is called where one name must do: its first, `*` for the default site, and where
+    /// another site may be called so, its first listener.
+    pub fn name(&self) -> String {
+        let name = self.names.first().map_or("*", String::as_str);
+        match self.listeners.first() {
+            Some(listener) => format!("{name} on {listener}"),
+            None => name.to_owned(),
+        }
+    }
+
+    /// They may be asked for one host on one listener.
+    pub fn meets(&self, other: &SiteConfig<H>) -> bool {
+        let mut own = self.listeners.iter();
+        self.listeners.is_empty()
+            || other.listeners.is_empty()
+            || own.any(|listener| other.listeners.contains(listener))
     }
 }
 
@@ -444,6 +474,8 @@ pub struct RouteConfig<H: Handlers> {
     pub early_hints: Vec<String>,
     /// What lacks the slash in front of the pattern's star is not sent there.
     pub strict: bool,
+    /// Whether its paths end in a slash.
+    pub slash: SlashForm,
     /// Only reached by internal redirects.
     pub internal: bool,
     /// Who may ask; routes that say nothing share their site's.
@@ -496,7 +528,8 @@ pub struct AfterSteps {
 impl<H: Handlers> Config<H> {
     /// What becomes of hosts that no site names; `None` where a site answers for all of them.
     pub fn unknown_hosts(&self) -> Option<&'static str> {
-        let all_named = self.sites.iter().all(|site| !site.names.is_empty());
+        let is_rest = |site: &SiteConfig<H>| site.names.is_empty() && site.listeners.is_empty();
+        let all_named = !self.sites.iter().any(is_rest);
         all_named.then_some(match self.unknown_host {
             UnknownHost::Refuse => {
                 "hosts that no site names get 421; `unknown_host = \"first\"` has the first site \

@@ -27,6 +27,7 @@ mod clients;
 mod concurrency;
 mod config;
 mod cors;
+mod country;
 mod expand;
 pub mod fault;
 mod find_file;
@@ -37,6 +38,7 @@ mod hidden;
 mod inside;
 mod json_schema;
 pub mod key;
+mod listeners_of_sites;
 mod load;
 mod log_format;
 mod method;
@@ -79,10 +81,11 @@ pub use clients::{AddressRange, ClientSet};
 pub use concurrency::ConcurrencySettings;
 pub use config::{
     AfterSteps, CacheSettings, Coding, Config, HalfClose, LimitSettings, ListenAddress, Listener,
-    LogChoice, LogSettings, LogTarget, Loopback, Purpose, RouteConfig, SiteConfig, SourceLocation,
-    UnknownHost, WatchSettings, WwwForm,
+    LogChoice, LogSettings, LogTarget, Loopback, Purpose, RouteConfig, SiteConfig, SlashForm,
+    SourceLocation, UnknownHost, WatchSettings, WwwForm,
 };
 pub use cors::{CorsSettings, OriginRule};
+pub use country::{Country, CountrySet};
 pub use fault::{COMMAND_LINE, Diagnostic, Errors, Faults, Spot, Warnings, printable};
 pub use handlers::{Handlers, NoHandlers};
 pub use headers::{HeaderRule, HeaderRules};

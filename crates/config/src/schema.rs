@@ -171,6 +171,17 @@ pub const TOP_KEYS: &[SchemaKey] = &[
     SchemaKey::new("cache", OrWord("off", &CACHE_TABLE), Nothing("")),
     SchemaKey::new("names", OrFlag("server", &NAMES), Nothing(""))
         .aka(&["hostname_lookups", "reverse_dns"]),
+    SchemaKey::new("countries", Path, Nothing("none"))
+        .says(
+            "File that says which addresses are of which country, in MaxMind's format: one of \
+             countries or of cities, such as `GeoLite2-Country.mmdb`. `allow` and `deny` of \
+             `access` and `country` of `when` go by it, programs are told the client's in \
+             `GEOIP_COUNTRY_CODE`, and the `format` of an access log may have `{country}`. It is \
+             held in memory, and read anew within a second when it has changed; one that is broken \
+             leaves the one before. 512 MiB at most.",
+        )
+        .example("\"GeoLite2-Country.mmdb\"")
+        .aka(&["geoip2", "maxmind", "mmdb"]),
     SchemaKey::new("acme", ValueType::Table(&ACME), Nothing("")).aka(&[
         "letsencrypt",
         "certificates",

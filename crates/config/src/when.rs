@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::ListenAddress;
 use super::address::{check_host, listen_address, localhost_port};
 use super::clients::ClientSet;
+use super::country::{CountrySet, miss_countries};
 use super::fault::{Faults, Spot};
 use super::method::{read_methods, with_head};
 use super::text::{header_value_wrong, is_header_name};
@@ -29,6 +30,8 @@ pub struct RouteWhen {
     pub cookies: Vec<WantedValue>,
     /// Its client is one of these; `None` is any.
     pub addresses: Option<ClientSet>,
+    /// Its client's address is of one of these countries; empty is any.
+    pub countries: CountrySet,
     /// It comes over TLS, or in clear text.
     pub tls: Option<bool>,
     /// Its client is of this share of all.
@@ -179,6 +182,10 @@ impl fmt::Display for RouteWhen {
         if let Some(addresses) = &self.addresses {
             list("address", vec![format!("{addresses:?}")]);
         }
+        list(
+            "country",
+            self.countries.iter().map(|one| one.to_string()).collect(),
+        );
         if let Some(tls) = self.tls {
             list("tls", vec![tls.to_string()]);
         }
@@ -191,6 +198,7 @@ impl fmt::Display for RouteWhen {
 
 /// What a route asks, if it asks for something; and where its listeners are named.
 pub(crate) fn read_when(
+    root: &Section,
     section: &Section,
     faults: &mut Faults<'_>,
 ) -> (Option<Arc<RouteWhen>>, Vec<Spot>) {
@@ -200,17 +208,12 @@ pub(crate) fn read_when(
     let ConfigValue::Section(inner) = &given.value else {
         return (None, Vec::new());
     };
-    for key in ["method", "host", "listener", "address"] {
-        if let Some(list) = inner.given(key)
-            && inner.given_texts(key).is_empty()
-        {
-            let hint = "name one, or remove it: without it any will do";
-            faults
-                .error(list.spot, format!("`{key}` has none that it could be"))
-                .hint(hint);
-        }
+    for key in ["method", "host", "address", "country"] {
+        miss_choices(key, inner, faults);
     }
     let (listeners, spots) = read_listeners(inner, faults);
+    let countries = CountrySet::read(inner, "country", faults);
+    miss_countries(root, &countries, inner.spot("country"), faults);
     let when = RouteWhen {
         methods: with_head(read_methods(inner.given_texts("method"), faults)),
         hosts: read_hosts(inner, faults),
@@ -221,6 +224,7 @@ pub(crate) fn read_when(
         addresses: inner
             .given("address")
             .map(|_| ClientSet::read(inner, "address", false, faults)),
+        countries,
         tls: match inner.given("tls").map(|given| &given.value) {
             Some(ConfigValue::Flag(flag)) => Some(*flag),
             _ => None,
@@ -238,6 +242,18 @@ pub(crate) fn read_when(
     (Some(Arc::new(when)), spots)
 }
 
+/// Tells of an empty list.
+fn miss_choices(key: &str, section: &Section, faults: &mut Faults<'_>) {
+    if let Some(list) = section.given(key)
+        && section.given_texts(key).is_empty()
+    {
+        let hint = "name one, or remove it: without it any will do";
+        faults
+            .error(list.spot, format!("`{key}` has none that it could be"))
+            .hint(hint);
+    }
+}
+
 fn read_hosts(section: &Section, faults: &mut Faults<'_>) -> Vec<String> {
     let mut hosts = Vec::new();
     for (host, spot) in section.given_texts("host") {
@@ -252,7 +268,11 @@ fn read_hosts(section: &Section, faults: &mut Faults<'_>) -> Vec<String> {
 }
 
 /// Addresses of listeners, and where each is named; `localhost` is two.
-fn read_listeners(section: &Section, faults: &mut Faults<'_>) -> (Vec<ListenAddress>, Vec<Spot>) {
+pub(crate) fn read_listeners(
+    section: &Section,
+    faults: &mut Faults<'_>,
+) -> (Vec<ListenAddress>, Vec<Spot>) {
+    miss_choices("listener", section, faults);
     let (mut addresses, mut spots) = (Vec::new(), Vec::new());
     for (text, spot) in section.given_texts("listener") {
         if let Some(port) = localhost_port(text) {

@@ -3,7 +3,7 @@
 
 mod harness;
 
-use harness::client::{ask, raw};
+use harness::client::{Connection, ask, raw};
 use harness::{Hob, Place};
 
 /// Sites that say their own name.
@@ -301,5 +301,205 @@ fn paths_with_capital_letters_are_sent_to_the_same_in_lower_case() {
         );
     }
     assert_eq!(sent_to(&hob, "PUT", "localhost", "/A").0, 308);
+    hob.stop();
+}
+
+/// Of two listeners, the first of which is a port.
+const TWO_LISTENERS: &str = "[[listen]]\naddress = \"127.0.0.1:0\"\n[[listen]]\n\
+    address = \"unix:run/web.sock\"\n";
+const PORT: &str = "listener = [\"127.0.0.1:0\"]";
+const SOCKET: &str = "listener = [\"unix:run/web.sock\"]";
+
+/// A site that answers everything with its body.
+fn said(body: &str, names: &[&str], keys: &str) -> String {
+    let names = match names {
+        [] => String::new(),
+        names => format!("names = {names:?}\n"),
+    };
+    format!(
+        "[[site]]\n{names}{keys}\n[[site.route]]\npath = \"/*\"\nrespond = {{ body = \"{body}\" }}\n"
+    )
+}
+
+/// The status and the body that the port gives for a host, and the socket.
+fn by_both(place: &Place, hob: &Hob, host: &str) -> [(u16, String); 2] {
+    let of = |answer: harness::client::Answer| {
+        let body = if answer.status == 200 {
+            answer.text()
+        } else {
+            String::new()
+        };
+        (answer.status, body)
+    };
+    let mut socket = Connection::open_unix(&place.path("run/web.sock")).unwrap();
+    let field = format!("Host: {host}\r\n");
+    socket
+        .send(format!("GET / HTTP/1.1\r\n{field}\r\n").as_bytes())
+        .unwrap();
+    [
+        of(ask(hob.port(), "GET", "/", &field)),
+        of(socket.read().unwrap()),
+    ]
+}
+
+#[test]
+fn site_answers_on_its_listeners_alone() {
+    let place = Place::new();
+    let config = format!(
+        "{TWO_LISTENERS}{}{}{}{}{}",
+        said("outer", &["same.test"], PORT),
+        said("inner", &["same.test", "*.inner.test"], SOCKET),
+        said("both", &["both.test"], ""),
+        said(
+            "either",
+            &["either.test"],
+            "listener = [\"unix:run/web.sock\", \"127.0.0.1:0\"]"
+        ),
+        said("rest", &[], PORT),
+    );
+    let hob = place.serve_text(&config);
+    let is = |status: u16, body: &str| (status, body.to_owned());
+    for (host, port, socket) in [
+        ("same.test", is(200, "outer"), is(200, "inner")),
+        ("SAME.test.", is(200, "outer"), is(200, "inner")),
+        ("a.inner.test", is(200, "rest"), is(200, "inner")),
+        ("both.test", is(200, "both"), is(200, "both")),
+        ("either.test", is(200, "either"), is(200, "either")),
+        // Each listener has its own default, or none.
+        ("other.test", is(200, "rest"), is(421, "")),
+    ] {
+        assert_eq!(by_both(&place, &hob, host), [port, socket], "{host}");
+    }
+    // After a reload they are where they are said to be then.
+    let swapped = config
+        .replace(PORT, "(port)")
+        .replace(SOCKET, PORT)
+        .replace("(port)", SOCKET);
+    place.write("hob.toml", &swapped);
+    let reload = place.run(&["reload"]);
+    assert!(reload.status.success(), "{}", harness::text_of(&reload));
+    assert_eq!(
+        by_both(&place, &hob, "same.test"),
+        [is(200, "inner"), is(200, "outer")]
+    );
+    assert_eq!(
+        by_both(&place, &hob, "other.test"),
+        [is(421, ""), is(200, "rest")]
+    );
+    hob.stop();
+}
+
+#[test]
+fn listener_without_a_site_knows_no_host() {
+    let place = Place::new();
+    let hob = place.serve_text(&format!("{TWO_LISTENERS}{}", said("port", &[], PORT)));
+    let [port, socket] = by_both(&place, &hob, "a.test");
+    assert_eq!((port.0, socket.0), (200, 421));
+    // Who names no host is for nobody here, too.
+    let mut socket = Connection::open_unix(&place.path("run/web.sock")).unwrap();
+    socket.send(b"GET / HTTP/1.1\r\nHost:\r\n\r\n").unwrap();
+    assert_eq!(socket.read().unwrap().status, 421);
+    assert!(hob.printed().contains("no site answers on this listener"));
+    hob.stop();
+    // The first site of the listener is that of unknown hosts, by choice.
+    let hob = place.serve_text(&format!(
+        "unknown_host = \"first\"\n{TWO_LISTENERS}{}{}",
+        said("port", &["a.test"], PORT),
+        said("socket", &["b.test"], SOCKET),
+    ));
+    let is = |body: &str| (200, body.to_owned());
+    assert_eq!(by_both(&place, &hob, "c.test"), [is("port"), is("socket")]);
+    assert_eq!(by_both(&place, &hob, "a.test"), [is("port"), is("socket")]);
+    hob.stop();
+}
+
+#[test]
+fn explain_asks_the_sites_of_the_listener() {
+    let place = Place::new();
+    let listen =
+        "[[listen]]\naddress = \"127.0.0.1:8081\"\n[[listen]]\naddress = \"127.0.0.1:8082\"\n";
+    place.write(
+        "hob.toml",
+        &format!(
+            "{listen}{}{}",
+            said("one", &["same.test"], "listener = [\"127.0.0.1:8081\"]"),
+            said("two", &["same.test"], "listener = [\"127.0.0.1:8082\"]"),
+        ),
+    );
+    let explain = |url: &str| {
+        let told = harness::text_of(&place.run(&["explain", url, "--header", "Host: same.test"]));
+        ["hob.toml:5)", "hob.toml:11)"].map(|place| told.contains(place))
+    };
+    assert_eq!(explain("http://127.0.0.1:8081/"), [true, false]);
+    assert_eq!(explain("http://127.0.0.1:8082/"), [false, true]);
+}
+
+#[test]
+fn slash_at_the_end_is_added_or_dropped() {
+    let place = Place::new();
+    let route = |path: &str, keys: &str| {
+        format!("[[site.route]]\npath = \"{path}\"\nrespond = {{ body = \"x\" }}\n{keys}\n")
+    };
+    let hob = place.serve_text(&format!(
+        "[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\nnames = [\"drop.test\"]\n\
+         slash = \"drop\"\n{}{}{}[[site.route]]\npath = \"/files/*\"\nfiles = \"site\"\n\
+         rewrite = \"/hello.txt\"\n{}\
+         [[site]]\nnames = [\"add.test\"]\nslash = \"add\"\n{}{}[[site.route]]\n\
+         path = \"/own/*\"\nslash = \"drop\"\nrespond = {{ body = \"x\" }}\n{}",
+        route("/keep/*", "slash = \"keep\""),
+        route("/only/*", ""),
+        route("/in/*", "internal = true"),
+        route("/*", "when = { method = [\"GET\", \"HEAD\", \"POST\"] }"),
+        route("/leaf/{name}", ""),
+        route("/back", "slash = \"drop\""),
+        route("/*", ""),
+    ));
+    let to = |status: u16, location: &str| (status, location.to_owned());
+    for (method, host, target, expected) in [
+        ("GET", "drop.test", "/a/", to(301, "/a")),
+        ("HEAD", "drop.test", "/a/b/?c=d/", to(301, "/a/b?c=d/")),
+        ("POST", "drop.test", "/a/", to(308, "/a")),
+        ("GET", "drop.test", "/a", to(200, "")),
+        ("GET", "drop.test", "/", to(200, "")),
+        ("GET", "drop.test", "//", to(200, "")),
+        // No other server is ever named.
+        ("GET", "drop.test", "//evil.test/", to(301, "/evil.test")),
+        ("GET", "drop.test", "/%5Cevil.test/", to(400, "")),
+        (
+            "GET",
+            "drop.test",
+            "/%2Fevil.test/",
+            to(301, "/%2Fevil.test"),
+        ),
+        ("GET", "drop.test", "/a%20b/", to(301, "/a%20b")),
+        ("GET", "drop.test", "/a%0d%0aX:%20y/", to(400, "")),
+        ("GET", "drop.test", "/keep/a/", to(200, "")),
+        // Without its slash this one comes to another route, which is of the same mind.
+        ("GET", "drop.test", "/only/", to(301, "/only")),
+        ("GET", "drop.test", "/in/", to(404, "")),
+        ("GET", "drop.test", "/files/", to(200, "")),
+        ("GET", "add.test", "/a", to(301, "/a/")),
+        ("GET", "add.test", "/a?b", to(301, "/a/?b")),
+        ("PUT", "add.test", "/a/b", to(308, "/a/b/")),
+        ("GET", "add.test", "/a/b/", to(200, "")),
+        ("GET", "add.test", "/app.css", to(200, "")),
+        ("GET", "add.test", "//evil", to(301, "/evil/")),
+        ("GET", "add.test", "/leaf/ann", to(301, "/leaf/ann/")),
+        ("GET", "add.test", "/own/a/", to(301, "/own/a")),
+        ("GET", "add.test", "/own/a", to(200, "")),
+        // Who would send it back is not asked.
+        ("GET", "add.test", "/back", to(200, "")),
+    ] {
+        assert_eq!(
+            sent_to(&hob, method, host, target),
+            expected,
+            "{method} {host} {target}"
+        );
+    }
+    let told = harness::text_of(&place.run(&["explain", "http://drop.test/a/"]));
+    assert!(
+        told.contains("`slash`: the route uses another form of the path"),
+        "{told}"
+    );
     hob.stop();
 }

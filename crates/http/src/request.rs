@@ -143,6 +143,8 @@ pub(crate) struct Exchange {
     pub(crate) facts: Rc<ConnectionFacts>,
     /// The same with what was said of the client, where that is believed.
     told: OnceCell<Rc<ConnectionFacts>>,
+    /// The two letters of its client's country, where programs are told it.
+    country: Cell<Option<[u8; 2]>>,
     /// Who sends it, where a route has asked.
     signed_in: RefCell<Option<SignedIn>>,
     /// Opened before anything is decided, closed when the last byte is out.
@@ -276,6 +278,16 @@ impl Request {
         let _ = self.exchange.told.set(Rc::new(facts));
     }
 
+    /// The two letters of its client's country, where one is known and programs are told it.
+    pub fn country(&self) -> Option<[u8; 2]> {
+        self.exchange.country.get()
+    }
+
+    /// Has programs told the two letters of its client's country.
+    pub fn set_country(&self, code: Option<[u8; 2]>) {
+        self.exchange.country.set(code);
+    }
+
     /// Who has signed in with it, where a route asks for that.
     pub fn signed_in(&self) -> Ref<'_, Option<SignedIn>> {
         self.exchange.signed_in.borrow()
@@ -364,6 +376,7 @@ impl Exchange {
             rewritten_query: OnceCell::new(),
             facts,
             told: OnceCell::new(),
+            country: Cell::new(None),
             signed_in: RefCell::default(),
             record: RefCell::new(Record::empty()),
             body: RefCell::default(),
@@ -385,6 +398,7 @@ impl Exchange {
         self.rewritten_path.take();
         self.rewritten_query.take();
         self.told.take();
+        self.country.set(None);
         *self.signed_in.get_mut() = None;
         if !Rc::ptr_eq(&self.facts, facts) {
             self.facts = Rc::clone(facts);

@@ -1,6 +1,7 @@
 //! From the config and the files it names to what TLS listeners offer. The first process uses this
 //! to see whether everything fits together, the server to have it.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -9,8 +10,8 @@ use hob_http::tls::{Certificate, ClientRule, HostOffer, Need, Offer, Version};
 
 use crate::KeyFiles;
 use hob_config::{
-    CertificateSource, ClientNeed, Config, Handlers, ListenTls, Purpose, SiteConfig, UpstreamTls,
-    is_certifiable,
+    CertificateSource, ClientNeed, Config, Handlers, ListenAddress, ListenTls, Purpose, SiteConfig,
+    UpstreamTls, is_certifiable,
 };
 
 /// What each listener of a config offers; `None` is clear text.
@@ -32,7 +33,10 @@ pub fn offers<H: Handlers>(
     let listeners = config.listeners.iter();
     listeners
         .map(|listener| match (&listener.tls, listener.purpose) {
-            (Some(tls), Purpose::Sites) => offer(config, tls, &certificates, &rules).map(Some),
+            (Some(tls), Purpose::Sites) => {
+                let (own, rules) = of_listener(config, &listener.address, &rules);
+                offer(&own, tls, &certificates, &rules).map(Some)
+            }
             (Some(tls), Purpose::Admin) => {
                 // No site's certificate, and none of its rules for clients.
                 let alone = Config {
@@ -57,6 +61,25 @@ pub fn offers<H: Handlers>(
         .collect()
 }
 
+/// The config as a listener sees it, with the sites that answer there, and their `rules`.
+fn of_listener<'c, H: Handlers>(
+    config: &'c Config<H>,
+    listener: &ListenAddress,
+    rules: &[Option<ClientRule>],
+) -> (Cow<'c, Config<H>>, Vec<Option<ClientRule>>) {
+    let is_here =
+        |site: &SiteConfig<H>| site.listeners.is_empty() || site.listeners.contains(listener);
+    if config.sites.iter().all(is_here) {
+        return (Cow::Borrowed(config), rules.to_vec());
+    }
+    let own_rules = config.sites.iter().zip(rules);
+    let own_rules = own_rules.filter(|(site, _)| is_here(site));
+    let rules = own_rules.map(|(_, rule)| rule.clone()).collect();
+    let mut own = config.clone();
+    own.sites.retain(is_here);
+    (Cow::Owned(own), rules)
+}
+
 /// Every certificate that TLS listeners need, or that other servers are shown, each once.
 pub fn sources<H: Handlers>(config: &Config<H>) -> Vec<CertificateSource> {
     let mut sources = Vec::new();
@@ -68,12 +91,14 @@ pub fn sources<H: Handlers>(config: &Config<H>) -> Vec<CertificateSource> {
     };
     for listener in &config.listeners {
         let Some(tls) = &listener.tls else { continue };
-        add(for_nobody(config, tls));
         if listener.purpose != Purpose::Sites {
+            add(for_nobody(config, tls));
             continue;
         }
-        for site in &config.sites {
-            add(for_site(config, tls, site));
+        let (own, _) = of_listener(config, &listener.address, &[]);
+        add(for_nobody(&own, tls));
+        for site in &own.sites {
+            add(for_site(&own, tls, site));
         }
     }
     let shown = config.upstream_tls.iter();

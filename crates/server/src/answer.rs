@@ -64,7 +64,7 @@ use crate::serve::dress::dress;
 use crate::serve::site_tls;
 use crate::serve::sites::{NO_SITE, ServedRoute, ServedSite, Sites};
 use crate::step::cors;
-use hob_config::UnknownHost;
+use hob_config::{SlashForm, UnknownHost};
 use hob_keeper::process::Launcher;
 
 pub use crate::serve::banned::is_spared as ban_is_spared;
@@ -158,7 +158,7 @@ impl HandlerContext {
         if let Some(refusal) = self.refuse_banned(sites, request) {
             return Answered::Ready(refusal);
         }
-        let chosen = sites.choose_site(request.head().host());
+        let chosen = sites.choose_site(request);
         match (chosen.by, sites.unknown_host) {
             //= rfc9110#7.4
             (ChosenBy::Unknown, UnknownHost::Refuse) => {
@@ -241,6 +241,11 @@ impl HandlerContext {
             record.series = route.series;
             record.handler = route.handler.kind();
             record.log = route.log.unwrap_or_else(|| listener_log(sites, request));
+        }
+        if route.slash != SlashForm::Keep
+            && let Some(redirect) = site.slash_redirect(index, request, path)
+        {
+            return Answered::Ready(dress(site, Some(route), redirect));
         }
         if sites.has_handles {
             handles::hide(request, route);
@@ -389,6 +394,12 @@ impl HandlerContext {
     ) -> Answered {
         if let Some(hints) = &route.early_hints {
             hints.send(request);
+        }
+        if let Some(countries) = &sites.countries
+            && route.handler.runs_programs()
+        {
+            let peer = request.facts().peer.map(|peer| peer.ip());
+            request.set_country(countries.find(peer).code());
         }
         if route.rewrite.is_some() {
             self.rewrite_and_handle(sites, site, route, request, path)

@@ -9,8 +9,10 @@ pub mod captured;
 pub(crate) mod claims;
 pub mod concurrency;
 pub(crate) mod context;
+pub mod countries;
 pub(crate) mod dress;
 pub mod fleet;
+pub(crate) mod hosts;
 pub mod listeners;
 pub mod log_values;
 pub mod maintenance;
@@ -21,6 +23,7 @@ pub mod predecessor;
 mod route_limits;
 pub(crate) mod site_tls;
 pub mod sites;
+mod slash_form;
 pub mod workers;
 
 use std::collections::{BTreeMap, HashMap};

@@ -374,7 +374,11 @@ fn each_example_of_the_schema_and_each_default_list_is_accepted() {
             _ => None,
         };
         for value in std::iter::once(key.example).chain(default.as_deref()) {
-            let text = format!("# an example\n{before}{name} = {value}\n{after}{log}");
+            let top = match name {
+                "country" => "countries = \"c.mmdb\"",
+                _ => "# an example",
+            };
+            let text = format!("{top}\n{before}{name} = {value}\n{after}{log}");
             // What the case lacks beside the example is told on other lines.
             let line = before.lines().count() + 2;
             let loaded = from_text(&text).and_then(|sources| load_with(&sources, &TrustedDisk));

@@ -131,12 +131,16 @@ const ACCOUNTS: &[&str] = &[
     "redirects = \"",
 ];
 
+/// The same for files of countries, with some of them in it.
+const COUNTRIES: &str = "countries = \"";
+const COUNTRIES_FILE: &[u8] = include_bytes!("../../server/tests/config/keys/countries.mmdb");
+
 /// The sample with paths like `/usr/lib/x` inside the folder it is checked in.
 fn relocated(sample: &str) -> String {
     let mut text = sample.to_string();
     let of_files = { CERTIFICATES.iter().chain(PROGRAMS) }
         .chain(ACCOUNTS)
-        .chain([&KEY]);
+        .chain([&KEY, &COUNTRIES]);
     for key in FOLDERS.iter().chain(of_files) {
         text = text.replace(&format!("{key}/"), key);
     }
@@ -206,6 +210,11 @@ fn make_paths(sample: &str, folder: &Path) -> Result<(), String> {
                 run::create(&path)?;
                 fs::write(&path, text).map_err(named)?;
             }
+        }
+        for value in values(line, COUNTRIES) {
+            let file = folder.join(value);
+            run::create(&file)?;
+            fs::write(file, COUNTRIES_FILE).map_err(named)?;
         }
         for file in values(line, "ini = \"") {
             run::create(&folder.join(file))?;

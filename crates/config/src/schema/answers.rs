@@ -35,6 +35,7 @@ pub static ANSWER: SchemaTable = SchemaTable {
         SchemaKey::new("concurrency", ValueType::Table(&CONCURRENCY), Nothing("")),
         SchemaKey::new("bandwidth", OrText("answer", &BANDWIDTH), Nothing("")),
         crowding::PRIORITY,
+        site::SLASH,
         SchemaKey::new("cors", ValueType::Table(&CORS), Nothing("")),
         SchemaKey::new("headers", Map(&HEADER_TO_TEXT), Nothing("none"))
             .says(
@@ -137,7 +138,9 @@ pub static ACCESS: SchemaTable = SchemaTable {
         SchemaKey::new("allow", Texts, Nothing("everybody"))
             .says(
                 "Who may, by address: addresses, networks such as `10.0.0.0/8`, `unix` for whoever \
-                 connects over a Unix socket, `all`. Everybody else may not.",
+                 connects over a Unix socket, `all`, and with a file of `countries` those of a \
+                 country, such as `country:DE`, or of none that is known, `country:unknown`. \
+                 Everybody else may not.",
             )
             .example("[\"10.0.0.0/8\", \"2001:db8::/32\"]"),
         SchemaKey::new("deny", Texts, Preset::Texts(&[]))

@@ -39,6 +39,14 @@ pub const SITE_KEYS: &[SchemaKey] = &[
         )
         .example("[\"example.org\", \"*.example.org\"]")
         .aka(&["name", "host", "hosts", "domain", "domains", "hostname"]),
+    SchemaKey::new("listener", Texts, Nothing("all"))
+        .says(
+            "Listeners on which the site answers, which are written as their `address` is. Sites \
+             on different listeners may have one name. In logs and metrics such a site is called \
+             by its name and its first listener: `intern.example on 127.0.0.1:8081`.",
+        )
+        .example("[\"127.0.0.1:8080\"]")
+        .aka(&["listeners"]),
     SchemaKey::new("root", Path, Nothing("none"))
         .says(
             "Folder whose files are served: the site ends in a route `/*` that answers with \
@@ -49,6 +57,21 @@ pub const SITE_KEYS: &[SchemaKey] = &[
     shared::KEY,
     answers::REDIRECTS_KEY,
 ];
+
+/// `slash` of a site or a route
+pub(super) const SLASH: SchemaKey = SchemaKey::new(
+    "slash",
+    Word(&["keep", "drop", "add"]),
+    Preset::Text("keep"),
+)
+.says(
+    "Whether paths end in a slash: others are sent to the same path without it (`\"drop\"`) or \
+     with it (`\"add\"`), with 301 (GET and HEAD) or 308, where a route with the same `slash` \
+     answers. Not `/`, names with an ending (`/app.css`) get no slash, and routes of `files` keep \
+     to their folders. The query stays as it is.",
+)
+.example("\"drop\"")
+.aka(&["trailing_slash", "append_slash"]);
 
 /// Keys of a site about its answers, which routes have not.
 pub const SITE_ANSWERS: &[SchemaKey] = &[

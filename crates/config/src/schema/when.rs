@@ -62,6 +62,13 @@ pub static WHEN: SchemaTable = SchemaTable {
             )
             .example("[\"10.0.0.0/8\"]")
             .aka(&["addresses", "source", "remote_ip", "client"]),
+        SchemaKey::new("country", Texts, Nothing("any"))
+            .says(
+                "Its client's address is of one of these countries, says the file of `countries`: \
+                 two letters of ISO 3166-1, or `unknown` where none is known.",
+            )
+            .example("[\"DE\", \"AT\"]")
+            .aka(&["countries"]),
         SchemaKey::new("tls", Flag, Nothing("either"))
             .says(
                 "It comes over TLS, with this server or a trusted one in front of it; `false` is \

@@ -12,6 +12,7 @@ use hob_trace::format::{AccessLogFormat, RecordNames};
 use super::process::ServingProcess;
 use hob_keeper::piped;
 use hob_server::config::{Config, LogSettings, LogTarget};
+use hob_server::serve::countries::CountriesInForce;
 use hob_server::serve::log_values::LogValues;
 
 impl ServingProcess {
@@ -27,6 +28,9 @@ impl ServingProcess {
         let mut names = names(config);
         if config.names.is_some() {
             names.set_clients(Arc::clone(&self.admin.names) as _);
+        }
+        if config.countries.is_some() {
+            names.set_countries(Arc::new(CountriesInForce(Arc::clone(&self.shared))));
         }
         let names = Arc::new(names);
         let mut ids = Vec::new();
@@ -117,7 +121,7 @@ fn format(settings: &LogSettings) -> Result<AccessLogFormat, String> {
 fn names(config: &Config) -> RecordNames {
     let mut names = RecordNames::new();
     for site in &config.sites {
-        names.add_site(site.name(), site.routes.iter().map(|route| route.label()));
+        names.add_site(&site.name(), site.routes.iter().map(|route| route.label()));
     }
     names
 }

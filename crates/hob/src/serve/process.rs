@@ -648,13 +648,14 @@ impl Drop for EndOfWatching {
 /// What is done each second beside the activity.
 fn hooks(admin: &Arc<Admin>) -> Vec<Hook> {
     let mut resources = resources::Sampler::new(admin);
-    let admin = Arc::clone(admin);
+    let (admin, shared) = (Arc::clone(admin), Arc::clone(&admin.shared));
     vec![
         Box::new(move |unix_s| resources.sample(unix_s * 1000)),
         Box::new(move |unix_s| {
             let now_s = admin.started.elapsed().as_secs();
             admin.advice.tick(&admin.shared, now_s, unix_s * 1000);
         }),
+        Box::new(move |_| shared.look_at_countries()),
     ]
 }
 
@@ -709,7 +710,7 @@ fn report(generation: &Generation) -> GenerationReport {
             .config
             .sites
             .iter()
-            .map(|site| site.name().to_owned())
+            .map(|site| site.name())
             .collect(),
     }
 }

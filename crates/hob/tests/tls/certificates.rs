@@ -44,6 +44,43 @@ fn each_site_shows_its_own_and_others_the_listeners() {
 }
 
 #[test]
+fn listener_shows_the_certificates_of_its_own_sites() {
+    let place = Place::new();
+    for name in ["usual", "outer", "inner"] {
+        place.certificate(name, &format!("{name}.test"));
+    }
+    let tls = |name: &str| format!("{{ certificate = \"{name}.pem\", key = \"{name}.key\" }}");
+    let site = |listener: &str, name: &str| {
+        let tls = tls(name);
+        format!(
+            "[[site]]\nnames = [\"same.test\"]\nlistener = [\"{listener}\"]\nroot = \"site\"\n\
+             tls = {tls}\n"
+        )
+    };
+    let hob = place.serve_text(&format!(
+        "[[listen]]\naddress = \"127.0.0.1:0\"\ntls = {usual}\n[[listen]]\n\
+         address = \"127.0.0.2:0\"\ntls = {usual}\n{}{}",
+        site("127.0.0.1:0", "outer"),
+        site("127.0.0.2:0", "inner"),
+        usual = tls("usual"),
+    ));
+    let line = hob.wait_for("listening on https://127.0.0.2:");
+    let port = line.rsplit(':').next().unwrap();
+    let of_second = |host: &str| {
+        let address = format!("127.0.0.2:{port}");
+        let said = s_client(&hob, &["-connect", &address, "-servername", host], "");
+        let subject = said.lines().find_map(|line| line.strip_prefix("subject="));
+        let subject = subject.unwrap_or_else(|| panic!("{said}"));
+        subject.replace("CN = ", "").replace("CN=", "")
+    };
+    assert_eq!(shown(&hob, "same.test"), "outer.test");
+    assert_eq!(of_second("same.test"), "inner.test");
+    assert_eq!(shown(&hob, "stranger.test"), "usual.test");
+    assert_eq!(of_second("stranger.test"), "usual.test");
+    hob.stop();
+}
+
+#[test]
 fn key_of_another_certificate_stops_the_start() {
     let place = Place::new();
     place.certificate("one", "one.test");

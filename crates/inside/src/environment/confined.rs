@@ -88,7 +88,7 @@ pub(super) fn programs(config: &Config, fleet: &Fleet) -> Vec<ConfinedProgram> {
             };
             let pids = running.iter().filter(named).flat_map(|(_, pids)| pids);
             all.push(ConfinedProgram {
-                site: site.name().to_owned(),
+                site: site.name(),
                 route: route.label(),
                 running: pids.take(RUNNING_MAX).map(|pid| process(*pid)).collect(),
                 ..wanted(program, landlock)

@@ -86,7 +86,7 @@ impl HandlerContext {
         let rule = route.require.as_ref();
         let is_alternative = rule.is_some_and(|rule| rule.is_alternative);
         let refusal = route.access.as_deref().and_then(|rules| {
-            let refusal = check_access(rules, request).err()?;
+            let refusal = check_access(rules, sites, request).err()?;
             Some((rules, refusal))
         });
         if let Some((rules, refusal)) = refusal
@@ -421,10 +421,15 @@ fn basic(account: &AuthAccount) -> SignedIn {
     }
 }
 
-fn check_access(rules: &AccessRules, request: &Request) -> Result<(), AccessRefusal> {
+fn check_access(
+    rules: &AccessRules,
+    sites: &Sites,
+    request: &Request,
+) -> Result<(), AccessRefusal> {
     let facts = request.facts();
+    let peer = facts.peer.map(|peer| peer.ip());
     let shown = facts.tls.as_ref().and_then(|tls| tls.client.as_ref());
-    access::check_address(rules, facts.peer.map(|peer| peer.ip()))
+    access::check_address(rules, peer, || sites.country(peer))
         .and_then(|()| access::check_certificate(rules, shown))
         .and_then(|()| access::check_method(rules, request.head().method()))
 }

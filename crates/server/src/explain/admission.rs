@@ -351,7 +351,7 @@ impl ExplainContext<'_> {
         let method = self.request.head().method();
         let peer = self.request.facts().peer.map(|peer| peer.ip());
         let by_address = match peer {
-            Some(peer) => access::check_address(rules, Some(peer)),
+            Some(peer) => access::check_address(rules, Some(peer), || self.country()),
             None => Ok(()),
         };
         let checked = by_address.and_then(|()| access::check_method(rules, method));
@@ -360,13 +360,20 @@ impl ExplainContext<'_> {
             let why = match (refusal, peer) {
                 (AccessRefusal::Denied, Some(peer)) => format!("it has {peer}"),
                 (AccessRefusal::NotAllowed, Some(peer)) => format!("it does not have {peer}"),
+                (AccessRefusal::DeniedCountry, Some(peer)) => {
+                    format!("it has the country of {peer}, {}", self.country())
+                }
+                (AccessRefusal::NotAllowedCountry, Some(peer)) => {
+                    format!("it has neither {peer} nor its country, {}", self.country())
+                }
                 _ => format!("it does not have {}", shown(method)),
             };
             self.rule(told, refusal.key(), RuleOutcome::Refuses, why);
             return Some((refusal, plain::refuse_access(refusal, rules, method)));
         }
         let mut provided = Vec::new();
-        if (rules.allow.is_some() || !rules.deny.is_empty()) && peer.is_none() {
+        let asks_address = rules.allow.is_some() || !rules.deny.is_empty();
+        if (asks_address || rules.asks_country()) && peer.is_none() {
             provided.push("the client's address is one that `access` lets in");
             told.note(
                 "`access` asks for the client's address: --from ADDRESS tries one".to_owned(),

@@ -156,10 +156,11 @@ impl ExplainContext<'_> {
     fn follow(&self, told: &mut Explanation) -> Response {
         let head = self.request.head();
         told.host = shown(head.host());
+        self.note_country(told);
         if let Some(refusal) = self.refuse_banned(told) {
             return refusal;
         }
-        let chosen = self.sites.choose_site(head.host());
+        let chosen = self.sites.choose_site(self.request);
         if let ChosenBy::Unknown = chosen.by {
             match self.config.unknown_host {
                 UnknownHost::Refuse => {
@@ -357,6 +358,13 @@ impl ExplainContext<'_> {
             self.request.record_mut().reason = Some("the route is internal");
             return plain::error(404);
         }
+        if before.is_none()
+            && told.answered_as.is_none()
+            && let Some(redirect) = site.slash_redirect(index, self.request, path)
+        {
+            told.note("`slash`: the route uses another form of the path".to_owned());
+            return redirect;
+        }
         if let Some(answer) = self.before_handler(route, path, told) {
             return answer;
         }
@@ -425,7 +433,7 @@ impl ExplainContext<'_> {
             (&route.mismatch, &site.conditions, &settings.when)
             && let Some(unmet) = conditions.unmet(route.index as u32, &AskedRoute::of(self.request))
         {
-            let why = when::why_not(unmet, when, self.request, &self.listener);
+            let why = when::why_not(unmet, when, self.request, (&self.listener, self.country()));
             route.mismatch = Some(why);
             route.is_skipped = true;
         }

@@ -16,6 +16,7 @@
 mod admission;
 pub mod answer;
 mod asked;
+mod country;
 mod follow;
 mod json;
 mod rules;

@@ -1,6 +1,6 @@
 //! Why a route leaves a request to the next one: what its `when` asks and the request has not.
 
-use hob_config::{RouteWhen, ValuePattern, WantedValue};
+use hob_config::{Country, RouteWhen, ValuePattern, WantedValue};
 use hob_http::Request;
 
 use super::follow::shown;
@@ -8,12 +8,13 @@ use crate::step::cookie::cookie;
 use crate::step::query;
 use crate::step::when::Unmet;
 
-/// In words. `listener` is the one that the request is taken to come in by.
+/// In words. `listener` is the one that the request is taken to come in by, `country` that of its
+/// client.
 pub(super) fn why_not(
     unmet: Unmet<'_>,
     when: &RouteWhen,
     request: &Request,
-    listener: &str,
+    (listener, country): (&str, Country),
 ) -> String {
     let head = request.head();
     let client = request.facts().peer.map(|peer| peer.ip().to_canonical());
@@ -38,6 +39,13 @@ pub(super) fn why_not(
         }
         (Unmet::Address, Some(client)) => format!("`address` does not have {client}"),
         (Unmet::Address, None) => format!("`address` asks for the client's address: {TRY}"),
+        (Unmet::Country, Some(client)) if country == Country::UNKNOWN => {
+            format!("no country is known of {client}")
+        }
+        (Unmet::Country, Some(client)) => {
+            format!("`country` does not have {country}, of which {client} is")
+        }
+        (Unmet::Country, None) => format!("`country` goes by the client's address: {TRY}"),
         (Unmet::Tls, _) if when.tls == Some(true) => "the request is in clear text".to_owned(),
         (Unmet::Tls, _) => "the request comes over TLS".to_owned(),
         (Unmet::Share, Some(client)) => {

@@ -16,6 +16,7 @@ pub use crate::handle::resident::config::{
     ApplicationKind, CarrierChoice, Resident, ResidentRuns, SharedSizes, Timeouts, Workers,
 };
 pub use crate::handle::warm::config::Warm;
+use crate::step::country;
 pub use keys::SCHEMA;
 
 /// Everything a server runs on.
@@ -64,6 +65,10 @@ impl Disk for RealDisk {
 
     fn certificate_fault(&self, certificate: &Path, key: &Path) -> Option<String> {
         authorities::certificate_fault(certificate, key)
+    }
+
+    fn countries_fault(&self, path: &Path) -> Option<String> {
+        country::countries_fault(path)
     }
 
     fn find_file(&self, root: &Path, wanted: &mut dyn FnMut(&Path) -> bool) -> Option<PathBuf> {

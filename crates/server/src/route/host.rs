@@ -17,7 +17,7 @@ use super::template::without_port;
 pub const HOST_BYTES_MAX: usize = 253;
 
 /// Sites by host name.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct HostTable {
     exact: Map,
     /// By what follows the star: `*.example.org` is `.example.org`.
@@ -25,6 +25,8 @@ pub struct HostTable {
     default: u32,
     /// There is no site that is for all other hosts.
     all_named: bool,
+    /// There is no site at all.
+    is_empty: bool,
 }
 
 /// The site of a host.
@@ -55,6 +57,12 @@ pub enum ChosenBy {
 /// Keys come from the config, never from clients, so a fixed seed will do.
 type Map = HashMap<Box<[u8]>, u32, FixedState>;
 
+impl Default for HostTable {
+    fn default() -> HostTable {
+        HostTable::build([[""; 0]; 0])
+    }
+}
+
 impl HostTable {
     /// Builds the table from the names of each site, in order: exact names or `*.name`.
     ///
@@ -64,14 +72,24 @@ impl HostTable {
     where
         Names: IntoIterator<Item = &'a str>,
     {
+        HostTable::of_some((0..).zip(sites))
+    }
+
+    /// The same from some sites with their indexes. Where there are none, all hosts are unknown.
+    pub fn of_some<'a, Names>(sites: impl IntoIterator<Item = (u32, Names)>) -> HostTable
+    where
+        Names: IntoIterator<Item = &'a str>,
+    {
         let mut table = HostTable {
             exact: Map::default(),
             wildcard: Map::default(),
             default: 0,
             all_named: false,
+            is_empty: true,
         };
-        let mut nameless = None;
-        for (site, names) in (0..).zip(sites) {
+        let (mut first, mut nameless) = (None, None);
+        for (site, names) in sites {
+            first = first.or(Some(site));
             let mut has_names = false;
             for name in names {
                 has_names = true;
@@ -81,9 +99,10 @@ impl HostTable {
                 nameless = nameless.or(Some(site));
             }
         }
-        let is_empty = table.exact.is_empty() && table.wildcard.is_empty();
-        table.all_named = nameless.is_none() && !is_empty;
-        table.default = nameless.unwrap_or(0);
+        let has_names = !table.exact.is_empty() || !table.wildcard.is_empty();
+        table.all_named = nameless.is_none() && has_names;
+        table.is_empty = first.is_none();
+        table.default = nameless.or(first).unwrap_or(u32::MAX);
         table
     }
 
@@ -92,7 +111,7 @@ impl HostTable {
     pub fn choose(&self, host: &[u8]) -> Chosen {
         let default = Chosen {
             site: self.default,
-            by: match self.all_named && !without_port(host).is_empty() {
+            by: match self.is_empty || self.all_named && !without_port(host).is_empty() {
                 true => ChosenBy::Unknown,
                 false => ChosenBy::Default,
             },

@@ -29,6 +29,7 @@ use crate::route::template::{CapturedPath, TemplateError};
 use crate::serve::ServerState;
 use crate::serve::captured::Captured;
 use crate::step::auth::AuthSource;
+use crate::step::country::CountrySource;
 
 /// What sites and routes are made with.
 pub(crate) struct SitesBuildContext<'a> {
@@ -43,6 +44,8 @@ pub(crate) struct SitesBuildContext<'a> {
     pub(super) roots_max: usize,
     /// Where listeners listen, in the order of the config.
     pub(super) listeners: Vec<&'a ListenAddress>,
+    /// Which addresses are of which country.
+    pub(super) countries: Option<Arc<CountrySource>>,
     /// The site that is being made.
     pub(super) site: String,
     /// Each folder is opened once.

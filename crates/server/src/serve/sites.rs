@@ -1,6 +1,7 @@
 //! Sites and routes as they run: everything decided at load time, found in one look-up.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::handle::files::Files;
 use crate::handle::files::media_type::MediaTypes;
 use crate::handle::files::open::Root;
 use crate::handle::plain;
-use crate::route::host::{Chosen, HostTable};
+use crate::route::host::Chosen;
 use crate::route::pattern::Pattern;
 use crate::route::redirects::{REDIRECTS_BYTES_MAX, Redirects};
 use crate::route::table::{RouteAnswer, RouteTable};
@@ -31,18 +32,20 @@ use crate::serve::captured::Captured;
 use crate::serve::claims::{Claims, find, find_behind};
 use crate::serve::concurrency::ConcurrencyLimit;
 use crate::serve::fleet::now_ms;
+use crate::serve::hosts::ListenerHosts;
 use crate::serve::log_values::LogValues;
 use crate::serve::offers::{OfferReport, Offers};
 use crate::serve::predecessor::route_name;
 use crate::step::auth::{AuthSource, ServedAuth};
 use crate::step::bandwidth::BandwidthLimit;
+use crate::step::country::CountrySource;
 use crate::step::early_hints::EarlyHints;
 use crate::step::offences::BanRule;
 use crate::step::rate::RateLimit;
 use crate::step::when::{AskedRoute, RouteConditions};
 use hob_config::{
-    AccessRules, ClientSet, ClientTrust, CorsSettings, Handlers, OverloadSettings, RedirectList,
-    RoutePriority, SignInRule,
+    AccessRules, ClientSet, ClientTrust, CorsSettings, Country, Handlers, OverloadSettings,
+    RedirectList, RoutePriority, SignInRule, SlashForm,
 };
 
 pub(crate) use super::building::SitesBuildContext;
@@ -53,7 +56,7 @@ pub(crate) const NO_SITE: &str = "no site has the host's name";
 /// All sites.
 #[derive(Default)]
 pub struct Sites {
-    hosts: HostTable,
+    hosts: ListenerHosts,
     sites: Vec<ServedSite>,
     /// Access log of each listener, by its number; 0 is none.
     pub listener_logs: HashMap<u16, u16, foldhash::fast::RandomState>,
@@ -75,6 +78,8 @@ pub struct Sites {
     pub has_handles: bool,
     /// When low priorities are refused.
     pub overload: Option<OverloadSettings>,
+    /// Which addresses are of which country, where a file says it.
+    pub countries: Option<Arc<CountrySource>>,
     /// Answers of some route leave no faster than a `bandwidth` lets them.
     pub has_bandwidth: bool,
     /// Folders that files, pages and programs are looked for in, by their paths.
@@ -197,6 +202,8 @@ pub struct ServedRoute {
     pub early_hints: Option<EarlyHints>,
     /// Only reached by internal redirects.
     pub is_internal: bool,
+    /// Whether its paths end in a slash.
+    pub slash: SlashForm,
     /// Who may ask; `None` is everybody, with any method.
     pub access: Option<Arc<AccessRules>>,
     /// Who has to sign in.
@@ -241,15 +248,10 @@ impl Sites {
         log_ids: &[u16],
         shared: &ServerState,
     ) -> Result<Sites, String> {
-        let names = |site: &config::Site| site.names.clone();
-        let all_names: Vec<Vec<String>> = config.sites.iter().map(names).collect();
-        let hosts = HostTable::build(
-            all_names
-                .iter()
-                .map(|names| names.iter().map(String::as_str)),
-        );
+        let countries = countries(config, shared)?;
         let mut around = SitesBuildContext {
             shared,
+            countries: countries.clone(),
             log_ids,
             generation,
             programs: &config.programs,
@@ -277,8 +279,9 @@ impl Sites {
             overload: config.overload.clone(),
             has_bandwidth: routes.clone().any(|route| route.bandwidth.is_some()),
             has_handles: routes.any(|route| route.handler.has_handles()),
-            hosts,
+            hosts: ListenerHosts::of(config),
             sites,
+            countries,
             auth,
             bans: config.bans.iter().map(|one| shared.ban_rule(one)).collect(),
             listener_logs: HashMap::default(),
@@ -311,6 +314,7 @@ impl Sites {
     /// Sets the numbers of listeners, in the order of the config, for routes that ask by which a
     /// request came in.
     pub fn number_listeners(&self, numbers: impl Iterator<Item = u16> + Clone) {
+        self.hosts.number(numbers.clone());
         for conditions in self
             .sites
             .iter()
@@ -320,9 +324,16 @@ impl Sites {
         }
     }
 
-    /// The site for a host by its index, and what decided it.
-    pub fn choose_site(&self, host: &[u8]) -> Chosen {
-        self.hosts.choose(host)
+    /// The site for a request by its index, and what decided it.
+    pub fn choose_site(&self, request: &Request) -> Chosen {
+        let host = request.head().host();
+        self.hosts.choose(host, request.facts().listener)
+    }
+
+    /// The country of a client; none is known where no file says it.
+    pub fn country(&self, peer: Option<IpAddr>) -> Country {
+        let countries = self.countries.as_ref();
+        countries.map_or(Country::UNKNOWN, |countries| countries.find(peer))
     }
 
     /// A site by its index.
@@ -381,6 +392,17 @@ impl Sites {
     }
 }
 
+/// The file of countries; the one that is in force where it has not changed.
+fn countries(config: &Config, shared: &ServerState) -> Result<Option<Arc<CountrySource>>, String> {
+    let Some(file) = &config.countries else {
+        return Ok(None);
+    };
+    let opened = CountrySource::open(file, shared.sites().countries.as_ref());
+    opened
+        .map(Some)
+        .map_err(|text| format!("`countries`: {text}"))
+}
+
 /// Each site has the routes that are asked who may have what its others answer.
 fn check_asked_routes(
     sites: &[ServedSite],
@@ -406,6 +428,19 @@ fn files_of(route: &ServedRoute) -> impl Iterator<Item = &Arc<Files>> {
     let own = route.handler.files();
     let fallback = own.and_then(|files| files.fallback.as_ref());
     own.into_iter().chain(fallback).chain(&route.sendfile)
+}
+
+/// What the routes of a site ask of requests, where some do.
+fn conditions(
+    site: &config::Site,
+    table: &RouteTable,
+    around: &SitesBuildContext<'_>,
+) -> Option<Arc<RouteConditions>> {
+    let whens = site.routes.iter().map(|route| route.when.as_ref());
+    let conditions = RouteConditions::of(whens, table, &around.listeners)?;
+    Some(Arc::new(
+        conditions.with_countries(around.countries.clone()),
+    ))
 }
 
 /// The path that a route's handler sees, where the config has one.
@@ -448,7 +483,7 @@ impl ServedSite {
         around: &mut SitesBuildContext<'_>,
     ) -> Result<ServedSite, String> {
         let site_log = log_of(site.log, around.log_ids, None);
-        let name = site.names.first().map_or("*", String::as_str).to_owned();
+        let name = site.name();
         around.site.clone_from(&name);
         let numbers = &around.shared.series;
         let series = |route: &str, handler: HandlerKind, program: String| {
@@ -485,6 +520,7 @@ impl ServedSite {
                 server_timing: route.server_timing,
                 early_hints: early_hints(route),
                 is_internal: route.internal,
+                slash: route.slash,
                 access: route.access.clone(),
                 require: route.require.clone(),
                 cors: route.cors.clone(),
@@ -496,8 +532,7 @@ impl ServedSite {
             });
         }
         let table = Arc::new(RouteTable::build(routes.iter().map(|route| &route.pattern)));
-        let whens = site.routes.iter().map(|route| route.when.as_ref());
-        let conditions = RouteConditions::of(whens, &table, &around.listeners).map(Arc::new);
+        let conditions = conditions(site, &table, around);
         Ok(ServedSite {
             claims: Claims::of(&table, conditions.as_ref(), &routes),
             slashes: Slashes::of(conditions.as_ref(), &routes, site),

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use hob_config::{AccessRules, CertificateHolder};
+use hob_config::{AccessRules, CertificateHolder, Country};
 use hob_http::tls::ClientCertificate;
 
 /// Why somebody may not.
@@ -12,6 +12,10 @@ pub enum AccessRefusal {
     Denied,
     /// It is not among those of `allow`.
     NotAllowed,
+    /// Its country is among those of `deny`.
+    DeniedCountry,
+    /// Neither is it among those of `allow`, nor its country.
+    NotAllowedCountry,
     /// No certificate was shown.
     NoCertificate,
     /// It is none of those of `certificates`.
@@ -24,8 +28,8 @@ impl AccessRefusal {
     /// The key that says so.
     pub fn key(self) -> &'static str {
         match self {
-            AccessRefusal::Denied => "access.deny",
-            AccessRefusal::NotAllowed => "access.allow",
+            AccessRefusal::Denied | AccessRefusal::DeniedCountry => "access.deny",
+            AccessRefusal::NotAllowed | AccessRefusal::NotAllowedCountry => "access.allow",
             AccessRefusal::NoCertificate | AccessRefusal::OtherCertificate => "access.certificates",
             AccessRefusal::Method => "access.methods",
         }
@@ -36,6 +40,12 @@ impl AccessRefusal {
         match self {
             AccessRefusal::Denied => "access: `deny` has the client's address",
             AccessRefusal::NotAllowed => "access: `allow` does not have the client's address",
+            AccessRefusal::DeniedCountry => {
+                "access: `deny` has the country of the client's address"
+            }
+            AccessRefusal::NotAllowedCountry => {
+                "access: `allow` has neither the client's address nor its country"
+            }
             AccessRefusal::NoCertificate => "access: the client has shown no certificate",
             AccessRefusal::OtherCertificate => "access: `certificates` does not have the client's",
             AccessRefusal::Method => "access: `methods` does not have the method",
@@ -43,17 +53,37 @@ impl AccessRefusal {
     }
 }
 
-/// Whether a client may ask from where it connects; `None` is a Unix socket.
+/// Whether a client may ask from where it connects; `None` is a Unix socket. Its country is asked
+/// for where that decides it.
 ///
 /// # Errors
 /// Why not.
-pub fn check_address(rules: &AccessRules, peer: Option<IpAddr>) -> Result<(), AccessRefusal> {
+pub fn check_address(
+    rules: &AccessRules,
+    peer: Option<IpAddr>,
+    country: impl FnOnce() -> Country,
+) -> Result<(), AccessRefusal> {
     if rules.deny.has_peer(peer) {
         return Err(AccessRefusal::Denied);
     }
-    match &rules.allow {
-        Some(allow) if !allow.has_peer(peer) => Err(AccessRefusal::NotAllowed),
-        _ => Ok(()),
+    let lacks_address = rules
+        .allow
+        .as_ref()
+        .is_some_and(|allow| !allow.has_peer(peer));
+    if rules.deny_countries.is_empty() && (!lacks_address || rules.allow_countries.is_empty()) {
+        return match lacks_address {
+            true => Err(AccessRefusal::NotAllowed),
+            false => Ok(()),
+        };
+    }
+    let country = country();
+    if rules.deny_countries.has(country) {
+        return Err(AccessRefusal::DeniedCountry);
+    }
+    match lacks_address && !rules.allow_countries.has(country) {
+        true if rules.allow_countries.is_empty() => Err(AccessRefusal::NotAllowed),
+        true => Err(AccessRefusal::NotAllowedCountry),
+        false => Ok(()),
     }
 }
 

@@ -385,7 +385,7 @@ pub fn basic(value: &[u8]) -> Option<(String, Vec<u8>)> {
     is_name.then_some((name, password))
 }
 
-fn version(path: &Path) -> Option<FileVersion> {
+pub(crate) fn version(path: &Path) -> Option<FileVersion> {
     std::fs::metadata(path).ok().map(|found| version_of(&found))
 }
 

@@ -18,6 +18,7 @@ pub mod compress;
 pub mod conditional;
 pub mod cookie;
 pub mod cors;
+pub mod country;
 pub mod cut;
 pub mod date;
 pub mod early_hints;

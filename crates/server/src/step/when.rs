@@ -9,10 +9,11 @@ use std::cell::OnceCell;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
-use hob_config::{ClientShare, ListenAddress, RouteWhen, ValuePattern, WantedValue};
+use hob_config::{ClientShare, Country, ListenAddress, RouteWhen, ValuePattern, WantedValue};
 use hob_http::Request;
 
 use super::cookie::cookie;
+use super::country::CountrySource;
 use super::query::{FormText, value};
 use crate::route::host::{HOST_BYTES_MAX, normalise_host};
 use crate::route::table::{RouteAnswer, RouteTable};
@@ -29,6 +30,8 @@ pub struct RouteConditions {
     routes: Box<[Option<RouteCondition>]>,
     /// Numbers of listeners and their indexes in the config; told once they have numbers.
     listeners: OnceLock<Vec<(u16, usize)>>,
+    /// Which addresses are of which country.
+    countries: Option<Arc<CountrySource>>,
 }
 
 /// What one route asks.
@@ -66,6 +69,8 @@ pub enum Unmet<'c> {
     Cookie(&'c WantedValue),
     /// `address`.
     Address,
+    /// `country`.
+    Country,
     /// `tls`.
     Tls,
     /// `share`.
@@ -77,6 +82,7 @@ pub struct AskedRoute<'r> {
     request: &'r Request,
     marks: OnceCell<Marks>,
     place: OnceCell<u32>,
+    country: OnceCell<Country>,
     host: OnceCell<AskedHost>,
 }
 
@@ -94,6 +100,7 @@ impl<'r> AskedRoute<'r> {
             request,
             marks: OnceCell::new(),
             place: OnceCell::new(),
+            country: OnceCell::new(),
             host: OnceCell::new(),
         }
     }
@@ -148,7 +155,13 @@ impl RouteConditions {
             next,
             routes,
             listeners: OnceLock::new(),
+            countries: None,
         })
+    }
+
+    /// The same, with the file that says which addresses are of which country.
+    pub fn with_countries(self, countries: Option<Arc<CountrySource>>) -> RouteConditions {
+        RouteConditions { countries, ..self }
     }
 
     /// Says which number each listener has, in the order of the config; only once.
@@ -214,7 +227,32 @@ impl RouteConditions {
         if let Some(wanted) = when.cookies.iter().find(lacks_cookie) {
             return Some(Unmet::Cookie(wanted));
         }
-        unmet_by_client(when, asked)
+        self.unmet_by_client(when, asked)
+    }
+
+    fn unmet_by_client<'c>(&self, when: &RouteWhen, asked: &AskedRoute<'_>) -> Option<Unmet<'c>> {
+        if let Some(addresses) = &when.addresses
+            && !addresses.has_peer(asked.peer())
+        {
+            return Some(Unmet::Address);
+        }
+        if !when.countries.is_empty() && !when.countries.has(self.country(asked)) {
+            return Some(Unmet::Country);
+        }
+        if let Some(tls) = when.tls
+            && asked.request.facts().is_secure() != tls
+        {
+            return Some(Unmet::Tls);
+        }
+        let share = when.share?;
+        (asked.place() >= share.0).then_some(Unmet::Share)
+    }
+
+    fn country(&self, asked: &AskedRoute<'_>) -> Country {
+        *asked.country.get_or_init(|| match &self.countries {
+            Some(countries) => countries.find(asked.peer()),
+            None => Country::UNKNOWN,
+        })
     }
 
     /// Whether a request came in by one of the listeners that are asked for.
@@ -224,21 +262,6 @@ impl RouteConditions {
         let mut own = all.iter().filter(|(known, _)| *known == number);
         own.any(|(_, index)| condition.listeners.contains(index))
     }
-}
-
-fn unmet_by_client<'c>(when: &RouteWhen, asked: &AskedRoute<'_>) -> Option<Unmet<'c>> {
-    if let Some(addresses) = &when.addresses
-        && !addresses.has_peer(asked.peer())
-    {
-        return Some(Unmet::Address);
-    }
-    if let Some(tls) = when.tls
-        && asked.request.facts().is_secure() != tls
-    {
-        return Some(Unmet::Tls);
-    }
-    let share = when.share?;
-    (asked.place() >= share.0).then_some(Unmet::Share)
 }
 
 impl RouteCondition {

@@ -489,6 +489,7 @@ enum FieldKind {
 fields! {
     Client = "client", Text, "The client's address; `-` for a Unix socket.";
     ClientName = "client_name", Text, "The client's name, where `names` is on: the log waits for it, 1 s at most.";
+    Country = "country", Text, "The two letters of the country of the client's address, where a file of `countries` says it.";
     ClientPort = "client_port", Number, "The client's port.";
     Time = "time", Text, "When the request began, `[21/Nov/2026:21:13:07 +0000]`, UTC.";
     TimeIso = "time_iso", Text, "When the request began, `2026-11-21T21:13:07.250Z`.";

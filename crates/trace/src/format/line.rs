@@ -16,12 +16,19 @@ use crate::record::{ProgramEnd, Record, Texts};
 pub struct RecordNames {
     sites: Vec<SiteNames>,
     clients: Option<Arc<dyn ClientNameSource>>,
+    countries: Option<Arc<dyn ClientCountrySource>>,
 }
 
 /// Who knows the names of clients.
 pub trait ClientNameSource: Debug + Send + Sync {
     /// The name of an address, if it has one. The writer waits for it.
     fn name(&self, client: IpAddr) -> Option<Arc<str>>;
+}
+
+/// Who knows of which country an address is.
+pub trait ClientCountrySource: Debug + Send + Sync {
+    /// The two letters of its country, if one is known.
+    fn country(&self, client: IpAddr) -> Option<[u8; 2]>;
 }
 
 #[derive(Clone, Debug)]
@@ -47,6 +54,15 @@ impl RecordNames {
     /// Says who knows the names of clients; without, they have none.
     pub fn set_clients(&mut self, clients: Arc<dyn ClientNameSource>) {
         self.clients = Some(clients);
+    }
+
+    /// Says who knows of which country clients are; without, that is not known.
+    pub fn set_countries(&mut self, countries: Arc<dyn ClientCountrySource>) {
+        self.countries = Some(countries);
+    }
+
+    fn country(&self, client: IpAddr) -> Option<[u8; 2]> {
+        self.countries.as_ref()?.country(client)
     }
 
     fn client(&self, client: IpAddr) -> Option<Arc<str>> {
@@ -248,6 +264,11 @@ impl LogLineContext<'_> {
         }
     }
 
+    fn put_country(&self, pen: &mut Pen<'_>) {
+        let country = self.names.country(self.record.client);
+        self.put_word(country.as_ref().map_or(&[][..], |code| code), pen);
+    }
+
     fn put(&self, field: Field, pen: &mut Pen<'_>) {
         let record = self.record;
         match field {
@@ -256,6 +277,7 @@ impl LogLineContext<'_> {
                 let name = self.names.client(record.client);
                 self.put_word(name.as_deref().unwrap_or_default().as_bytes(), pen);
             }
+            Field::Country => self.put_country(pen),
             Field::ClientPort => pen.put_number(u64::from(record.client_port)),
             Field::Time => pen.put_array(&self.last.clf),
             Field::TimeIso => self.put_time_iso(pen),

@@ -17,7 +17,7 @@ pub use asked::{
 pub use compile::{AccessLogFormat, FormatError};
 use compile::{EscapeStyle, Field, PrefixedField};
 pub(crate) use line::CUT_MARK;
-pub use line::{ClientNameSource, LineCache, RecordNames};
+pub use line::{ClientCountrySource, ClientNameSource, LineCache, RecordNames};
 
 #[cfg(test)]
 mod tests;

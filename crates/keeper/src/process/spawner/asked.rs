@@ -21,6 +21,7 @@ pub const OF_REQUESTS: &[&str] = &[
     "CONTENT_TYPE",
     "DOCUMENT_ROOT",
     "GATEWAY_INTERFACE",
+    "GEOIP_COUNTRY_CODE",
     "HOB_TUNNEL",
     "HTTPS",
     "PATH_INFO",

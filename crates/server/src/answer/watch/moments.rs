@@ -26,7 +26,7 @@ pub(crate) fn begin(
     request.set_marks(live, held);
     let trail = request.trail();
     let known = told::RequestContext::new(request, &record, Some(site), Some(route));
-    let by = sites.choose_site(request.head().host()).by;
+    let by = sites.choose_site(request).by;
     let now_us = record.started_us + request.age_us();
     let why = |pen: &mut Pen<'_>| told::route(pen, by, (index, site.routes.len()));
     station.push(&trail, |out, hidden| {

@@ -225,6 +225,16 @@ pub static TABLE: &[Variable] = &[
     )
     .lasting()
     .carried(Carried::Always),
+    custom(
+        "GEOIP_COUNTRY_CODE",
+        "The two letters of the country of the client's address, such as `DE`, where a file of \
+         `countries` says it; not set otherwise.",
+        |asked, out| match asked.request.country() {
+            Some(code) => text(out, &code),
+            None => Present::No,
+        },
+    )
+    .carried(Carried::Always),
     rfc(
         "REMOTE_USER",
         "Who has signed in, where the route has `require`; not set otherwise.",

@@ -44,13 +44,6 @@ pub(super) static WORDS: &[Foreign] = &[
     )
     .only_in(&[&ROOT, &SITE, &ROUTE, &LISTEN, &FILES, &ROUTE_FILES]),
     lacks(
-        &["geo", "geoip"],
-        "nginx, Apache, Caddy",
-        "rules by a client's country",
-        "`allow` and `deny` in `access` of a site or a route go by addresses",
-        COMING,
-    ),
-    lacks(
         &["map", "set", "SetEnvIf", "vars"],
         "nginx, Apache, Caddy, Unit",
         "variables of the config's own",

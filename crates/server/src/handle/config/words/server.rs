@@ -171,6 +171,13 @@ pub(super) static WORDS: &[Foreign] = &[
     )
     .only_in(&[&ROOT, &LIMITS]),
     keys(
+        &["geo", "geoip"],
+        "nginx, Apache, Caddy",
+        &["countries"],
+        "`countries = \"GeoLite2-Country.mmdb\"` above the first table, and \
+         `deny = [\"country:KP\"]` in `access`",
+    ),
+    keys(
         &["LimitRequestLine", "limit_request_line"],
         "Apache, gunicorn",
         &["limits.target"],
