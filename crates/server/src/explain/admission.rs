@@ -12,6 +12,7 @@ use crate::serve::captured::CapturedRequest;
 use crate::serve::sites;
 use crate::step::access::AccessRefusal;
 use crate::step::auth::captured::CapturedAuth;
+use crate::step::auth::pam::PamSource;
 use crate::step::auth::tokens::issuer::AGAIN;
 use crate::step::auth::tokens::{ShownToken, TokenRefusal, TokenSource};
 use crate::step::auth::{AuthSource, ServedAuth};
@@ -142,6 +143,7 @@ impl ExplainContext<'_> {
                 return Some(plain::error(403));
             }
             ServedAuth::Tokens(source) => return self.refuse_token(source, rule, told),
+            ServedAuth::Pam(source) => return self.refuse_system_user(source, rule, told),
         };
         let name = &source.name;
         let mut refuse = |reason: &'static str, text: String, response: Response| {
@@ -170,6 +172,46 @@ impl ExplainContext<'_> {
         }
         told.note(format!(
             "`require`: {user:?}, {groups}, may, with the right password"
+        ));
+        None
+    }
+
+    /// The answer for who has no account that PAM would let in. It is not asked here, so groups are
+    /// not known.
+    fn refuse_system_user(
+        &self,
+        source: &PamSource,
+        rule: &SignInRule,
+        told: &mut Explanation,
+    ) -> Option<Response> {
+        let (name, service) = (&source.name, &source.rules.service);
+        let mut refuse = |reason: &'static str, text: String, response: Response| {
+            self.request.record_mut().reason = Some(reason);
+            told.note(text);
+            Some(response)
+        };
+        let Some(user) = self.user else {
+            let text = format!("`require`: --user NAME tries an account of {name:?}");
+            let response = plain::ask_who(&source.realm);
+            return refuse("require: nobody has signed in", text, response);
+        };
+        let is_named = rule.users.iter().any(|name| name == user);
+        let is_any = rule.users.is_empty() && rule.groups.is_empty();
+        let all_groups = match &rule.all_groups[..] {
+            [] => String::new(),
+            all => format!(" and is in all of {}", all.join(", ")),
+        };
+        let groups = match rule.groups.join(", ") {
+            _ if is_named || is_any => all_groups,
+            groups if groups.is_empty() => {
+                let text = format!("`require`: {user:?} may not");
+                return refuse(auth::NOT_NAMED, text, plain::error(403));
+            }
+            groups => format!(" and is in one of {groups}{all_groups}"),
+        };
+        told.note(format!(
+            "`require`: {user:?} may, where PAM (service {service:?}), which is not asked here, \
+             lets it in{groups}"
         ));
         None
     }
