@@ -1,11 +1,13 @@
 //! `[[auth]]`: where accounts are kept; and `require` of a site or a route: who has to sign in.
 
+mod pam;
 mod tokens;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use self::pam::{PAM_COMMAND, PAM_PROGRAM, PAM_SERVICES, PamRules};
 pub(crate) use self::tokens::SIGNED_BY_PAIR;
 pub use self::tokens::{TOKEN_ALGORITHMS, TokenKeysAt, TokenKeysUrl, TokenRules};
 use super::Config;
@@ -14,6 +16,7 @@ use super::check::{PathLookups, Spots};
 use super::fault::{Faults, Spot};
 use super::handlers::Handlers;
 use super::nearest::nearest;
+use super::program::Programs;
 use super::route::pattern::Pattern;
 use super::route::template::{CapturedPath, has_captures};
 use super::text::is_header_name;
@@ -41,6 +44,8 @@ pub enum AccountSource {
     SignedUrls(PathBuf),
     /// Whoever signs tokens.
     Tokens(TokenRules),
+    /// The system, by its PAM.
+    Pam(PamRules),
 }
 
 /// Files of accounts.
@@ -90,6 +95,7 @@ const NONE: &str = "none";
 /// The accounts of a config, in file order, and where their files are named.
 pub(crate) fn build_auth(
     root: &Section,
+    programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
 ) -> (Vec<AuthSettings>, Vec<[Spot; 2]>) {
     let mut all: Vec<AuthSettings> = Vec::new();
@@ -117,6 +123,7 @@ pub(crate) fn build_auth(
             .into_iter()
             .find(|key| section.has(key));
         let file = match (file, section.section("jwt")) {
+            (None, None) if section.has("pam") => section.spot("pam"),
             (None, Some(jwt)) if jwt.has("keys_ca") => jwt.spot("keys_ca"),
             (None, Some(jwt)) => jwt.spot("keys"),
             (file, _) => section.spot(file.unwrap_or("name")),
@@ -125,15 +132,19 @@ pub(crate) fn build_auth(
         all.push(AuthSettings {
             name: name.to_owned(),
             realm: realm.to_owned(),
-            source: read_source(section, faults),
+            source: read_source(section, programs, faults),
         });
     }
     (all, spots)
 }
 
-/// Who knows the accounts of an `[[auth]]`: one of four.
-fn read_source(section: &Section, faults: &mut Faults<'_>) -> AccountSource {
-    let sources = ["htpasswd", "forward", "signed_urls", "jwt"];
+/// Who knows the accounts of an `[[auth]]`: one of five.
+fn read_source(
+    section: &Section,
+    programs: &mut Programs<'_>,
+    faults: &mut Faults<'_>,
+) -> AccountSource {
+    let sources = ["htpasswd", "forward", "signed_urls", "jwt", "pam"];
     let given: Vec<&str> = { sources.into_iter() }
         .filter(|key| section.has(key) || section.is_claimed(key))
         .collect();
@@ -143,7 +154,8 @@ fn read_source(section: &Section, faults: &mut Faults<'_>) -> AccountSource {
                 .error(section.header, "nobody knows these accounts")
                 .hint(
                     "add `htpasswd = \"FILE\"`, `forward = \"/PATH\"` for a route that is asked, \
-                     `jwt = { ... }` for tokens, or `signed_urls = \"FILE\"` for links that were \
+                     `jwt = { ... }` for tokens, `pam = { ... }` for those of the system, or \
+                     `signed_urls = \"FILE\"` for links that were \
                      signed with a key",
                 );
         }
@@ -166,6 +178,9 @@ fn read_source(section: &Section, faults: &mut Faults<'_>) -> AccountSource {
     }
     if let Some(jwt) = section.section("jwt") {
         return AccountSource::Tokens(tokens::read_tokens(jwt, faults));
+    }
+    if let Some(pam) = section.section("pam") {
+        return AccountSource::Pam(pam::read_pam(pam, programs, faults));
     }
     let Some(forward) = section.section("forward") else {
         return AccountSource::Files(read_files(section, faults));
@@ -237,7 +252,8 @@ pub(crate) fn check_auth<H: Handlers>(
     for (auth, [htpasswd, groups]) in config.auth.iter().zip(&spots.auth) {
         let files = match &auth.source {
             AccountSource::Files(files) => files,
-            AccountSource::Route(_) => continue,
+            // What PAM needs is looked at with the machine.
+            AccountSource::Route(_) | AccountSource::Pam(_) => continue,
             AccountSource::SignedUrls(key) => {
                 looked.file(key, *htpasswd, "write the file's own path", faults);
                 continue;
@@ -280,7 +296,7 @@ pub(crate) fn check_auth<H: Handlers>(
         let secrets = |route: &super::RouteConfig<H>| {
             let rule = route.require.as_ref()?;
             match config.auth.get(rule.auth)?.source {
-                AccountSource::Files(_) => Some("passwords"),
+                AccountSource::Files(_) | AccountSource::Pam(_) => Some("passwords"),
                 AccountSource::Tokens(_) => Some("tokens"),
                 AccountSource::Route(_) | AccountSource::SignedUrls(_) => None,
             }
@@ -367,7 +383,7 @@ pub(crate) fn read_require(
         }
         return Some(None);
     };
-    let has_groups = ["groups", "forward", "jwt"].map(|key| given[auth].1.has(key));
+    let has_groups = ["groups", "forward", "jwt", "pam"].map(|key| given[auth].1.has(key));
     let asked = [("groups", &groups), ("all_groups", &all_groups)].into_iter();
     let asks_groups = { asked }.find_map(|(key, names)| (!names.is_empty()).then_some(key));
     if given[auth].1.has("signed_urls") && !(users.is_empty() && asks_groups.is_none()) {
@@ -378,7 +394,7 @@ pub(crate) fn read_require(
             )
             .hint("whoever has a signed link may follow it: remove `users`, `groups` and `all_groups`");
     } else if let Some(key) = asks_groups
-        && has_groups == [false; 3]
+        && has_groups == [false; 4]
     {
         faults
             .error(

@@ -42,11 +42,11 @@ pub(crate) fn build<H: Handlers>(root: &Section, faults: &mut Faults<'_>) -> Bui
     let are_named = given.iter().all(|log| log.given("name").is_some());
     names.are_whole = !root.is_claimed("log") && are_named;
     let limits = build_limits(root, faults);
-    let (auth, auth_spots) = build_auth(root, faults);
     let mut listening = build_listeners(root, &names, faults);
     let admin = build_admin(root, &mut listening, faults);
     let (listeners, listen_spots) = listening;
     let mut programs = Programs::new(root, faults);
+    let (auth, auth_spots) = build_auth(root, &mut programs, faults);
     let (sites, site_spots) = build_sites(root, (&limits, &names), &mut programs, faults);
     H::check_top_keys(root, faults);
     if sites.is_empty() && !root.has("site") {

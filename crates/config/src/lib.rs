@@ -72,6 +72,7 @@ pub use acme::AcmeSpots;
 pub use acme::{Acme, AcmeChallengeType, DnsHook, NAMES_MAX, is_certifiable};
 pub use admin::{Admin, AdminRole, AdminUser};
 pub use auth::{AccountFiles, AccountSource, AuthSettings, ForwardRoute, SignInRule};
+pub use auth::{PAM_COMMAND, PAM_PROGRAM, PAM_SERVICES, PamRules};
 pub use auth::{TOKEN_ALGORITHMS, TokenKeysAt, TokenKeysUrl, TokenRules};
 pub use ban::{BanCause, BanSettings};
 pub use bandwidth::BandwidthSettings;

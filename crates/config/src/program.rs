@@ -415,6 +415,13 @@ impl<'a> Programs<'a> {
         self.list.len() - 1
     }
 
+    /// Adds one that no handler has; gives its index.
+    pub(crate) fn add_own(&mut self, program: ProgramConfig, spots: ProgramSpots) -> usize {
+        self.spots.push(spots);
+        self.list.push(program);
+        self.list.len() - 1
+    }
+
     /// The account of a capture is that whose folder its program is in.
     fn check_capture(&self, own: &Section, program: &ProgramConfig, faults: &mut Faults<'_>) {
         let capture = program.account.as_ref();

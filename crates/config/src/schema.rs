@@ -37,7 +37,7 @@ use super::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable, ValueType};
 pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 pub use admin::{ADMIN, ADMIN_TLS, ADMIN_USER};
 pub use answers::{ACCESS, ANSWER, COMPRESS_TYPES, CORS, RATE, REDIRECTS, REQUIRE};
-pub use auth::{AUTH, FORWARD, JWT};
+pub use auth::{AUTH, FORWARD, JWT, PAM};
 pub use ban::BAN;
 pub use crowding::{BANDWIDTH, CONCURRENCY, OVERLOAD};
 pub use inside::{ACTIVITY, HISTORY};

@@ -198,6 +198,9 @@ pub(crate) enum CliCommand {
     /// The process that has a driver of ODBC in it; started by whoever runs pages
     #[command(hide = true)]
     Odbc,
+    /// The process that asks PAM about one password; started by the server
+    #[command(hide = true)]
+    Pam,
     /// The hob that `cost` measures; started by it
     #[command(hide = true)]
     CostServe {

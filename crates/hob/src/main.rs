@@ -47,6 +47,7 @@ fn main() -> ExitCode {
         CliCommand::Spawner => serve::run_spawner(),
         CliCommand::Acme => serve::run_acme(),
         CliCommand::Odbc => page::run_odbc(),
+        CliCommand::Pam => password::run_pam(),
         CliCommand::CompressLog { path } => compress_log(&path),
         CliCommand::Check(options) => check::run(&options, &surroundings),
         CliCommand::Bench(options) => bench::run(*options, &surroundings),

@@ -11,6 +11,14 @@ use crate::args::PasswordOptions;
 use crate::replace::replace;
 use crate::{CommandFailure, output};
 
+/// The process that asks PAM about one password. It tells whoever started it what has come of it.
+pub(crate) fn run_pam() -> Result<(), CommandFailure> {
+    hob_pam::process::run().map_err(|error| CommandFailure {
+        code: 1,
+        text: format!("this process is started by `hob`, not by hand: {error}"),
+    })
+}
+
 /// Sets or deletes the password of an account in a file, or prints a hash.
 pub(crate) fn run(options: &PasswordOptions) -> Result<(), CommandFailure> {
     let (Some(file), Some(name)) = (&options.file, &options.name) else {

@@ -32,6 +32,7 @@ mod forward;
 mod handles;
 mod offer;
 mod pacing;
+mod pam;
 mod programs;
 mod proof;
 mod timing;

@@ -192,12 +192,13 @@ counters! { of events {
     sign_in_refused: "Requests of accounts, or by signed links, that `require` of a route does not let in (403).";
     sign_ins_failed: "Names or passwords that were wrong (401).";
     sign_ins_delayed: "Passwords that waited before they were checked: wrong ones had come before.";
-    passwords_checked: "Passwords that were checked by their hash, and not remembered.";
+    passwords_checked: "Passwords that were checked, by their hash or by PAM, and not remembered.";
     tokens_checked: "Tokens whose signature was checked and right, and not remembered.";
     tokens_refused: "Tokens that were not good: malformed, over, or not signed for here (400, 401).";
     token_keys_kept: "Times that keys of tokens had changed and could not be used, or could not be fetched: those before stay.";
     limit_token: "Tokens refused: longer than 8 KiB (401).";
     limit_sign_ins: "Requests refused: as many passwords were waited for as may be, of one network or of all (429).";
+    limit_pam: "Requests refused: as many asked PAM as may (`processes` of `pam`), for too long (503).";
     offer_refused: "Requests of other machines' hobs for programs that are not offered to them (403), or that could not be understood (400).";
     proxy_protocol_untrusted: "Connections ended: who came to a listener with `proxy_protocol` is not in its `trusted`.";
     limit_connections: "Connections refused: as many open as the server allows (503).";

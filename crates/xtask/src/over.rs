@@ -31,6 +31,7 @@ const FEATURES: &[&str] = &[
     "jwt",
     "lines",
     "page",
+    "pam",
     "proxy",
     "rate",
     "redirect",
@@ -64,6 +65,7 @@ const OF_CONNECTIONS: &[&str] = &[
 /// Parts of the names of tests that see that another server stands before theirs: it has a `Server`
 /// field, compression and methods of its own, tells who asks, and sends paths without dot segments.
 const PASSED_ON: &[&str] = &[
+    "as_many_ask_at_a_time",
     "encoded_slash_comes_to_a_program",
     "fallback_that_is_a_program_runs_with_all",
     "fields_of_a_route_are_set_and_removed",

@@ -1576,7 +1576,7 @@ export interface SignInTerms {
   place: string | null;
   /** The name of the `[[auth]]`. */
   auth: string;
-  /** Who knows the accounts: `htpasswd`, `jwt`, `forward`, or `signed_urls` for links. */
+  /** Who knows the accounts: `htpasswd`, `jwt`, `forward`, `pam`, or `signed_urls` for links. */
   kind: string;
   /** Who may; where `groups` are empty too, everybody with an account. */
   users: string[];

@@ -16,12 +16,11 @@ pub static AUTH: SchemaTable = SchemaTable {
     name: "auth",
     header: "`[[auth]]`",
     text: "Accounts that people sign in with where `require` of a site or a route names them: in a \
-           file (`htpasswd`), those of a service that a route of the site asks (`forward`), or of \
-           whoever signs tokens (`jwt`); or none, and links that were signed are let in \
-           (`signed_urls`). Passwords of files are \
-           checked away from the threads that serve, and what was right is remembered for a while, \
-           as a keyed hash. Wrong ones make the next of that account and of that network wait, up \
-           to ten seconds.",
+           file (`htpasswd`), those of a service that a route of the site asks (`forward`), of \
+           whoever signs tokens (`jwt`), or of the system (`pam`); or none, and links that were \
+           signed are let in (`signed_urls`). Passwords of files are checked away from the \
+           threads that serve, and what was right is remembered for a while, as a keyed hash. \
+           Wrong ones make the next of that account and of that network wait, up to ten seconds.",
     base: None,
     keys: &[
         SchemaKey::new("name", Text, Required)
@@ -55,6 +54,7 @@ pub static AUTH: SchemaTable = SchemaTable {
             .example("\"/etc/hob/links.keys\"")
             .aka(&["secure_link"]),
         SchemaKey::new("jwt", ValueType::Table(&JWT), Nothing("")).aka(&["tokens"]),
+        SchemaKey::new("pam", OrText("service", &PAM), Nothing("")).aka(&["system"]),
         SchemaKey::new("realm", Text, Inherited("`name`"))
             .says("What browsers show beside the fields for name and password.")
             .example("\"Staff only\""),
@@ -112,6 +112,70 @@ pub static FORWARD: SchemaTable = SchemaTable {
         )
         .example("[\"X-Auth-Request-User\", \"X-Auth-Request-Email\"]")
         .aka(&["copy_headers", "authResponseHeaders"]),
+    ],
+};
+
+/// `pam` of `[[auth]]`
+pub static PAM: SchemaTable = SchemaTable {
+    name: "pam",
+    header: "`pam` of `[[auth]]`",
+    text: "Accounts of the system, or of whatever its PAM asks: passwords are checked \
+           (`pam_authenticate`), and whether the account is locked, expired or has to have a new \
+           one (`pam_acct_mgmt`), which lets nobody in. A process of its own talks to PAM for each \
+           password that is not remembered. Groups are those of the system. A plain string is \
+           `service`.",
+    base: None,
+    keys: &[
+        SchemaKey::new("service", Text, Required)
+            .says("The service: a file in `services`.")
+            .example("\"hob\"")
+            .aka(&["service_name"]),
+        SchemaKey::new("user", Text, Nothing("the account of programs"))
+            .says(
+                "The account that the process runs as, when hob is started as root. To read the \
+                 passwords of this machine's own accounts it has to be in the group of \
+                 `/etc/shadow`, which `hob-pam` of the package is. It gains no rights besides.",
+            )
+            .example("\"hob-pam\""),
+        SchemaKey::new("services", Path, Nothing("where the system has them"))
+            .says(
+                "A folder that has the service, instead of `/etc/pam.d` (Linux-PAM 1.4 or newer).",
+            )
+            .example("\"/etc/hob/pam.d\""),
+        SchemaKey::new(
+            "timeout",
+            Time {
+                min: Duration::from_secs(1),
+                max: Duration::from_secs(300),
+            },
+            secs(10),
+        )
+        .says(
+            "So long an answer of PAM is waited for, and as long for one's turn before. Then the \
+             process is killed, and the answer is a 503.",
+        )
+        .example("\"30s\""),
+        SchemaKey::new(
+            "processes",
+            Integer { min: 1, max: 256 },
+            Preset::Integer(4),
+        )
+        .says("Most processes at a time; whoever comes then waits for one's turn.")
+        .example("16"),
+        SchemaKey::new(
+            "remember",
+            Time {
+                min: Duration::ZERO,
+                max: Duration::from_secs(3600),
+            },
+            secs(60),
+        )
+        .says(
+            "So long PAM is not asked again about a password that was right. A reload ends it, and \
+             so does a change of the service or of `/etc/passwd`, `/etc/shadow` or `/etc/group`. \
+             Nothing else that PAM asks tells of a change.",
+        )
+        .example("\"10s\""),
     ],
 };
 

@@ -164,6 +164,7 @@ impl WhoMay<'_> {
                 AccountSource::Route(_) => "forward",
                 AccountSource::SignedUrls(_) => "signed_urls",
                 AccountSource::Tokens(_) => "jwt",
+                AccountSource::Pam(_) => "pam",
             }
             .to_owned(),
             users: rule.users.clone(),

@@ -89,7 +89,7 @@ pub struct SignInTerms {
     pub place: Option<String>,
     /// The name of the `[[auth]]`.
     pub auth: String,
-    /// Who knows the accounts: `htpasswd`, `jwt`, `forward`, or `signed_urls` for links.
+    /// Who knows the accounts: `htpasswd`, `jwt`, `forward`, `pam`, or `signed_urls` for links.
     pub kind: String,
     /// Who may; where `groups` are empty too, everybody with an account.
     pub users: Vec<String>,

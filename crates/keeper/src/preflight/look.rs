@@ -1,6 +1,9 @@
 //! A config with everything that is wrong with it on this machine.
 
+use std::path::Path;
+
 use super::programs::MachineWants;
+use super::sight::{AccountAccess, Want};
 use super::told::PreflightReport;
 use super::{addresses, certificates, places, programs};
 use crate::privileges::{self, UserIdentity};
@@ -60,7 +63,7 @@ fn look<H: MachineWants>(built: &Built<H>, extent: &Extent<'_>, faults: &mut Fau
     certificates::look(built, &mut told);
     places::look(built, extent.opens_control, &mut told);
     programs::look(built, &accounts, &mut told);
-    H::look_at_auth(built, &mut told);
+    H::look_at_auth(built, &accounts, &mut told);
     if let Some(running) = extent.running {
         addresses::look(built, &running(), extent.runtime, &mut told);
     }
@@ -75,6 +78,20 @@ pub struct Accounts {
     pub server: Option<UserIdentity>,
     /// By index of `Config::programs`; an error is told already.
     pub programs: Vec<Result<Option<UserIdentity>, ()>>,
+}
+
+impl Accounts {
+    /// Whether a program may read a file, by its index. One whose account is not known may: that is
+    /// told already.
+    pub fn may_read(&self, program: usize, file: &Path) -> bool {
+        match self.programs.get(program) {
+            Some(Ok(account)) => {
+                let sight = AccountAccess::of(account.as_ref());
+                sight.denied(file, Want::Read).is_none()
+            }
+            _ => true,
+        }
+    }
 }
 
 fn accounts<H: MachineWants>(built: &Built<H>, told: &mut PreflightReport<'_, '_>) -> Accounts {

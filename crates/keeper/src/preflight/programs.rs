@@ -13,7 +13,6 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::CapabilitySet;
 
-use super::libraries;
 use super::look::Accounts;
 use super::places::{cpus, entering, may};
 use super::sight::{AccountAccess, Denied, Want};
@@ -26,7 +25,7 @@ pub trait MachineWants: Handlers {
     fn look(&self, spots: &Self::Spots, look: &mut ProgramCheck<'_, '_, '_>);
 
     /// Tells what is wrong with what people sign in with.
-    fn look_at_auth(built: &Built<Self>, told: &mut PreflightReport<'_, '_>);
+    fn look_at_auth(built: &Built<Self>, accounts: &Accounts, told: &mut PreflightReport<'_, '_>);
 
     /// Starts what stays once, to see whether it does.
     fn try_out(built: &Built<Self>, accounts: &Accounts, told: &mut PreflightReport<'_, '_>);
@@ -153,10 +152,7 @@ impl ProgramCheck<'_, '_, '_> {
 
     /// A library of C that is loaded when it is needed, and how one gets it.
     pub fn loads(&mut self, library: &str, hint: &str, spot: Spot) {
-        if !libraries::is_there(library) {
-            let message = format!("this needs {library}, which is not on this machine");
-            self.told.error(spot, &message, hint);
-        }
+        self.told.loads(library, hint, spot);
     }
 
     /// What it serves with all the same.

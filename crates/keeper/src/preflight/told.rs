@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use hob_config::{Faults, Spot};
 
+use super::libraries;
+
 /// What is told, beside what the config itself says wrongly.
 pub struct PreflightReport<'f, 's> {
     faults: &'f mut Faults<'s>,
@@ -29,6 +31,14 @@ impl<'f, 's> PreflightReport<'f, 's> {
     pub fn warn(&mut self, spot: Spot, message: &str, hint: &str) {
         if self.is_new(spot, message) {
             self.faults.warn(spot, message).hint(hint);
+        }
+    }
+
+    /// A library of C that is loaded when it is needed, and how one gets it.
+    pub fn loads(&mut self, library: &str, hint: &str, spot: Spot) {
+        if !libraries::is_there(library) {
+            let message = format!("this needs {library}, which is not on this machine");
+            self.error(spot, &message, hint);
         }
     }
 

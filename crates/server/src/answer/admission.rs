@@ -22,6 +22,7 @@ use crate::serve::sites::{ServedRoute, Sites};
 use crate::step::access::{self, AccessRefusal};
 use crate::step::auth::accounts::AuthAccount;
 use crate::step::auth::captured::CapturedAuth;
+use crate::step::auth::failures::SignInAttempt;
 use crate::step::auth::{self, AuthSource, GivenPassword, ServedAuth, ShownCredentials};
 use hob_config::{AccessRules, SignInRule};
 
@@ -183,6 +184,7 @@ impl HandlerContext {
                 }
             }
             Some(ServedAuth::Tokens(source)) => self.signing_in_by_token(source, rule, request),
+            Some(ServedAuth::Pam(source)) => self.signing_in_by_pam(source, rule, request),
             None => Admission::No(plain::error(500)),
         }
     }
@@ -196,7 +198,7 @@ impl HandlerContext {
         let is_due = source.is_due(self.now_ms.get());
         if !is_due {
             let shown = request.head().value(Known::Authorization);
-            match source.shown(shown, self.now_ms.get()) {
+            match source.passwords.shown(shown, self.now_ms.get()) {
                 ShownCredentials::None => {
                     return Admission::No(self.ask_who(&source.realm, request));
                 }
@@ -216,7 +218,7 @@ impl HandlerContext {
                 return Some(refusal);
             }
             let shown = request.head().value(Known::Authorization);
-            let account = match source.shown(shown, now_ms()) {
+            let account = match source.passwords.shown(shown, now_ms()) {
                 ShownCredentials::None => return Some(desk.ask_who(&source.realm, &request)),
                 ShownCredentials::Known(account) => account,
                 ShownCredentials::Password(given) => {
@@ -303,28 +305,12 @@ impl HandlerContext {
         given: GivenPassword,
         request: &Request,
     ) -> Result<Arc<AuthAccount>, Response> {
-        let _turn = source.alone(&given).await;
-        if let Some(account) = source.known(&given, now_ms()) {
+        let _turn = source.passwords.alone(&given).await;
+        if let Some(account) = source.passwords.known(&given, now_ms()) {
             return Ok(account);
         }
-        let account = (source.name.as_str(), given.name.as_str());
-        let peer = request.facts().peer.map(|peer| peer.ip());
-        let Some(attempt) = self.shared.sign_ins.begin(account, peer) else {
-            self.counters.limit_sign_ins.add(1);
-            note_fault(
-                request,
-                Fault::Client,
-                "require: too many passwords are waited for",
-            );
-            return Err(plain::come_again(AGAIN));
-        };
-        let wait = attempt.wait(now_ms());
-        if !wait.is_zero() {
-            self.counters.sign_ins_delayed.add(1);
-            let timer = request.reactor().timer();
-            timer.set(wait);
-            timer.elapsed().await;
-        }
+        let attempt = self.begin_attempt((&source.name, &given.name), request);
+        let attempt = attempt.await?;
         let places = Arc::clone(&self.shared.password_places);
         let Ok(place) = places.acquire_owned().await else {
             return Err(plain::error(500));
@@ -349,12 +335,7 @@ impl HandlerContext {
         };
         match check.await {
             Some(Ok(Some(account))) => Ok(account),
-            Some(Ok(None)) => {
-                self.counters.sign_ins_failed.add(1);
-                request.record_mut().refused_by = RefusedBy::SignIn;
-                note_fault(request, Fault::Client, auth::WRONG);
-                Err(plain::ask_who(&source.realm))
-            }
+            Some(Ok(None)) => Err(self.refuse_password(&source.realm, auth::WRONG, request)),
             Some(Err(text)) => {
                 request.set_detail(text.as_bytes());
                 note_fault(
@@ -368,8 +349,48 @@ impl HandlerContext {
         }
     }
 
+    /// Begins to check a password of an `[[auth]]` for a name, when its time has come; what its
+    /// client gets where too many are waited for already.
+    pub(super) async fn begin_attempt(
+        &self,
+        account: (&str, &str),
+        request: &Request,
+    ) -> Result<SignInAttempt, Response> {
+        let peer = request.facts().peer.map(|peer| peer.ip());
+        let Some(attempt) = self.shared.sign_ins.begin(account, peer) else {
+            self.counters.limit_sign_ins.add(1);
+            note_fault(
+                request,
+                Fault::Client,
+                "require: too many passwords are waited for",
+            );
+            return Err(plain::come_again(AGAIN));
+        };
+        let wait = attempt.wait(now_ms());
+        if !wait.is_zero() {
+            self.counters.sign_ins_delayed.add(1);
+            let timer = request.reactor().timer();
+            timer.set(wait);
+            timer.elapsed().await;
+        }
+        Ok(attempt)
+    }
+
+    /// The answer for a name and a password that let nobody in, with the reason in the record.
+    pub(super) fn refuse_password(
+        &self,
+        realm: &str,
+        reason: &'static str,
+        request: &Request,
+    ) -> Response {
+        self.counters.sign_ins_failed.add(1);
+        request.record_mut().refused_by = RefusedBy::SignIn;
+        note_fault(request, Fault::Client, reason);
+        plain::ask_who(realm)
+    }
+
     /// The answer for who has not said who it is.
-    fn ask_who(&self, realm: &str, request: &Request) -> Response {
+    pub(super) fn ask_who(&self, realm: &str, request: &Request) -> Response {
         note_fault(request, Fault::Client, "require: nobody has signed in");
         plain::ask_who(realm)
     }
@@ -412,7 +433,7 @@ fn nobody(auth: Option<&ServedAuth>) -> SignedIn {
 }
 
 /// Somebody who has signed in with a password.
-fn basic(account: &AuthAccount) -> SignedIn {
+pub(super) fn basic(account: &AuthAccount) -> SignedIn {
     SignedIn {
         user: Arc::clone(&account.name),
         scheme: "Basic",

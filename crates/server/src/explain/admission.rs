@@ -14,6 +14,7 @@ use crate::serve::sites;
 use crate::step::access::AccessRefusal;
 use crate::step::auth::accounts::AuthAccount;
 use crate::step::auth::captured::CapturedAuth;
+use crate::step::auth::pam::PamSource;
 use crate::step::auth::tokens::issuer::AGAIN;
 use crate::step::auth::tokens::{ShownToken, TokenRefusal, TokenSource};
 use crate::step::auth::{AuthSource, ServedAuth};
@@ -122,6 +123,7 @@ impl ExplainContext<'_> {
                 return self.refuse_for(told, refusal.reason(), None, plain::error(403));
             }
             ServedAuth::Tokens(source) => return self.refuse_token(source, rule, told),
+            ServedAuth::Pam(source) => return self.refuse_system_user(source, rule, told),
         };
         self.refuse_account(source, rule, told)
     }
@@ -234,6 +236,42 @@ impl ExplainContext<'_> {
             (!rule.all_groups.is_empty()).then(|| format!("all of {}", rule.all_groups.join(", ")));
         let both: Vec<String> = one.into_iter().chain(all).collect();
         (!both.is_empty()).then(|| both.join(" and "))
+    }
+
+    /// The answer for who has no account that PAM would let in. It is not asked here, so groups are
+    /// not known.
+    fn refuse_system_user(
+        &self,
+        source: &PamSource,
+        rule: &SignInRule,
+        told: &mut Explanation,
+    ) -> Option<Response> {
+        let asked = format!(
+            "PAM (service {:?}), which is not asked here,",
+            source.rules.service
+        );
+        let Some(user) = self.user else {
+            let name = &source.name;
+            let why = format!("nobody has signed in; --user NAME tries an account of {name:?}");
+            return self.refuse_for(told, NOBODY, Some(why), plain::ask_who(&source.realm));
+        };
+        let provided = format!("{asked} lets {user:?} in");
+        let (provided, why) = if auth::may(rule, &self.supposed(user)) {
+            (
+                format!("{provided}{}", and_in(self.groups)),
+                format!("{user:?} may, where {asked} lets it in"),
+            )
+        } else if let Some(groups) = self.groups_that_would_do(rule, user) {
+            (
+                format!("{provided}, and it is in {groups}"),
+                format!("{user:?} may, where {asked} lets it in and it is in {groups}"),
+            )
+        } else {
+            let why = format!("{user:?}, {}, may not", in_groups(self.groups));
+            return self.refuse_for(told, auth::NOT_NAMED, Some(why), plain::error(403));
+        };
+        self.rule(told, "require", RuleOutcome::LetsInIf(provided), why);
+        None
     }
 
     /// The accounts of the file that the route's captures give, which is told; `None` where there

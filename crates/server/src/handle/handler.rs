@@ -350,8 +350,9 @@ impl MachineWants for HandlerSettings {
         self.look_own(spots, look);
     }
 
-    fn look_at_auth(built: &Built, told: &mut PreflightReport<'_, '_>) {
+    fn look_at_auth(built: &Built, accounts: &Accounts, told: &mut PreflightReport<'_, '_>) {
         crate::step::auth::tokens::look(built, told);
+        crate::step::auth::pam::look(built, accounts, told);
     }
 
     fn try_out(built: &Built, accounts: &Accounts, told: &mut PreflightReport<'_, '_>) {

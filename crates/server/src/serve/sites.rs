@@ -268,7 +268,8 @@ impl Sites {
             .map(|site| ServedSite::build(site, &mut around))
             .collect::<Result<Vec<_>, _>>()?;
         let auth = config.auth.iter();
-        let auth = auth.map(|settings| ServedAuth::open(settings, &shared.issuers, now_ms()));
+        let auth = auth
+            .map(|settings| ServedAuth::open(settings, &shared.issuers, (generation, now_ms())));
         let auth = auth.collect::<Result<Vec<_>, _>>()?;
         check_asked_routes(&sites, &auth, config)?;
         let mut routes = sites.iter().flat_map(|site: &ServedSite| &site.routes);

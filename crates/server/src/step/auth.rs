@@ -7,17 +7,17 @@
 pub mod accounts;
 pub mod captured;
 pub mod failures;
+pub mod pam;
 pub mod password;
+mod remembered;
 pub mod signed_urls;
 pub mod tokens;
 
-use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hob_config::{AccountFiles, AccountSource, AuthSettings, ForwardRoute, SignInRule};
@@ -25,6 +25,9 @@ use hob_trace::Mutex;
 
 use self::accounts::{Accounts, AuthAccount};
 use self::captured::{AccountPlace, CapturedAuth};
+use self::pam::PamSource;
+use self::remembered::PasswordTag;
+pub(crate) use self::remembered::{PasswordTurn, RememberedPasswords};
 use self::signed_urls::LinkKeys;
 use self::tokens::TokenSource;
 use self::tokens::issuer::Issuers;
@@ -38,8 +41,6 @@ pub const NOT_NAMED: &str =
 pub(crate) const FILE_BYTES_MAX: u64 = 16 << 20;
 /// Files are looked at again after so long.
 const LOOK_MS: u64 = 1000;
-/// So many passwords are remembered.
-const REMEMBERED_MAX: usize = 10_000;
 
 /// An `[[auth]]` as it is served.
 pub enum ServedAuth {
@@ -53,17 +54,20 @@ pub enum ServedAuth {
     SignedUrls(LinkKeys),
     /// Tokens are signed.
     Tokens(Arc<TokenSource>),
+    /// The system's PAM knows them.
+    Pam(Arc<PamSource>),
 }
 
 impl ServedAuth {
-    /// Opens what a config says. Waits for a disk; for keys of `issuers` nobody waits here.
+    /// Opens what a config, the `generation`th of this server, says. Waits for a disk; for keys of
+    /// `issuers` nobody waits here.
     ///
     /// # Errors
     /// Why files cannot be read.
     pub fn open(
         settings: &AuthSettings,
         issuers: &Issuers,
-        now_ms: u64,
+        (generation, now_ms): (u64, u64),
     ) -> Result<ServedAuth, String> {
         match &settings.source {
             AccountSource::Files(files) if files.captured.is_some() => {
@@ -86,6 +90,9 @@ impl ServedAuth {
             AccountSource::Tokens(rules) => TokenSource::open(settings, rules, issuers, now_ms)
                 .map(|source| ServedAuth::Tokens(Arc::new(source)))
                 .map_err(|text| format!("auth \"{}\": {text}", settings.name)),
+            AccountSource::Pam(rules) => PamSource::open(settings, rules, generation, now_ms)
+                .map(|source| ServedAuth::Pam(Arc::new(source)))
+                .map_err(|text| format!("auth \"{}\": {text}", settings.name)),
         }
     }
 }
@@ -101,20 +108,13 @@ pub struct AuthSource {
     place: Option<Box<dyn AccountPlace>>,
     state: Mutex<AuthState>,
     times: LookTimes,
-    /// Of the hashes of what is remembered.
-    key: hmac::Key,
-    /// Passwords that are being checked.
-    checking: Mutex<HashMap<PasswordTag, Arc<tokio::sync::Mutex<()>>>>,
+    pub(crate) passwords: Arc<RememberedPasswords>,
 }
-
-/// A password as it is remembered, and with it its name.
-type PasswordTag = [u8; 32];
 
 struct AuthState {
     /// Or why they cannot be read.
     accounts: Result<Arc<Accounts>, String>,
     versions: FileVersions,
-    remembered: HashMap<PasswordTag, RememberedPassword>,
 }
 
 /// What a file of accounts and one of groups were like when they were read.
@@ -141,11 +141,6 @@ impl LookTimes {
                 .compare_exchange(looked_ms, now_ms, success, failure)
                 .is_ok()
     }
-}
-
-struct RememberedPassword {
-    account: Arc<AuthAccount>,
-    until_ms: u64,
 }
 
 /// What a request shows of who sends it.
@@ -189,8 +184,7 @@ impl AuthSource {
         place: Option<Box<dyn AccountPlace>>,
         now_ms: u64,
     ) -> Result<AuthSource, String> {
-        let mut key = [0; 32];
-        aws_lc_rs::rand::fill(&mut key).map_err(|_| "the system has no random numbers")?;
+        let passwords = RememberedPasswords::new(files.remember)?;
         let source = AuthSource {
             name,
             realm,
@@ -199,11 +193,9 @@ impl AuthSource {
             state: Mutex::new(AuthState {
                 accounts: Err(String::new()),
                 versions: [None; 2],
-                remembered: HashMap::new(),
             }),
             times: LookTimes::new(now_ms),
-            key: hmac::Key::new(hmac::HMAC_SHA256, &key),
-            checking: Mutex::default(),
+            passwords: Arc::new(passwords),
         };
         source.look();
         Ok(source)
@@ -241,7 +233,7 @@ impl AuthSource {
         }
         state.accounts = accounts.map(Arc::new);
         state.versions = versions;
-        state.remembered.clear();
+        self.passwords.forget_all();
     }
 
     fn read(&self) -> Result<Accounts, String> {
@@ -263,50 +255,6 @@ impl AuthSource {
         Ok(accounts)
     }
 
-    /// What the value of `Authorization` shows.
-    pub fn shown(&self, value: Option<&[u8]>, now_ms: u64) -> ShownCredentials {
-        let Some(value) = value else {
-            return ShownCredentials::None;
-        };
-        let mut tag = [0; 32];
-        tag.copy_from_slice(hmac::sign(&self.key, value).as_ref());
-        if let Some(account) = self.remembered(&tag, now_ms) {
-            return ShownCredentials::Known(account);
-        }
-        match basic(value) {
-            Some((name, password)) => ShownCredentials::Password(GivenPassword {
-                name,
-                password,
-                tag,
-            }),
-            None => ShownCredentials::None,
-        }
-    }
-
-    fn remembered(&self, tag: &PasswordTag, now_ms: u64) -> Option<Arc<AuthAccount>> {
-        let state = self.state.lock();
-        let known = state.remembered.get(tag)?;
-        (now_ms < known.until_ms).then(|| Arc::clone(&known.account))
-    }
-
-    /// Waits until nobody else checks this password; who comes later finds it remembered.
-    pub async fn alone(self: &Arc<AuthSource>, given: &GivenPassword) -> PasswordTurn {
-        // It tidies up also where its client leaves before its turn comes.
-        let mut turn = PasswordTurn {
-            source: Arc::clone(self),
-            tag: given.tag,
-            place: Arc::clone(self.checking.lock().entry(given.tag).or_default()),
-            guard: None,
-        };
-        turn.guard = Some(Arc::clone(&turn.place).lock_owned().await);
-        turn
-    }
-
-    /// The account of a password that was found right while it was waited for.
-    pub fn known(&self, given: &GivenPassword, now_ms: u64) -> Option<Arc<AuthAccount>> {
-        self.remembered(&given.tag, now_ms)
-    }
-
     /// The account, if the password is right; it is remembered then. Takes long: see
     /// [`password::is_right`].
     ///
@@ -321,42 +269,15 @@ impl AuthSource {
         let Some(account) = accounts.check(&given.name, &given.password) else {
             return Ok(None);
         };
-        let mut state = self.state.lock();
+        let state = self.state.lock();
         // Else they have changed meanwhile, and the password may have, too: it was right when it
         // was asked for.
         let is_same = matches!(&state.accounts, Ok(now) if Arc::ptr_eq(now, &accounts));
-        if is_same && !self.files.remember.is_zero() {
-            if state.remembered.len() >= REMEMBERED_MAX {
-                state.remembered.retain(|_, known| now_ms < known.until_ms);
-            }
-            // Who finds no place is checked again.
-            if state.remembered.len() < REMEMBERED_MAX {
-                let account = Arc::clone(&account);
-                let until_ms = now_ms + self.files.remember.as_millis() as u64;
-                let known = RememberedPassword { account, until_ms };
-                state.remembered.insert(given.tag, known);
-            }
+        if is_same {
+            self.passwords.remember(given, &account, now_ms);
         }
+        drop(state);
         Ok(Some(account))
-    }
-}
-
-/// Nobody else checks this password as long as it is there.
-pub struct PasswordTurn {
-    source: Arc<AuthSource>,
-    tag: PasswordTag,
-    place: Arc<tokio::sync::Mutex<()>>,
-    guard: Option<tokio::sync::OwnedMutexGuard<()>>,
-}
-
-impl Drop for PasswordTurn {
-    fn drop(&mut self) {
-        let mut checking = self.source.checking.lock();
-        drop(self.guard.take());
-        // Whoever waits has a copy, too.
-        if Arc::strong_count(&self.place) == 2 {
-            checking.remove(&self.tag);
-        }
     }
 }
 
@@ -474,12 +395,13 @@ mod tests {
         let line = "ann:{SHA}6dcfXufJLW3J6S/9rRe4vUlBj5g=\n";
         std::fs::write(&path, line).unwrap();
         let settings = settings(path.clone());
-        let Ok(ServedAuth::Files(source)) = ServedAuth::open(&settings, &Issuers::default(), 0)
+        let Ok(ServedAuth::Files(source)) =
+            ServedAuth::open(&settings, &Issuers::default(), (0, 0))
         else {
             panic!("it can be read")
         };
         let value = format!("Basic {}", BASE64_STANDARD.encode("ann:b"));
-        let shown = |now_ms: u64| source.shown(Some(value.as_bytes()), now_ms);
+        let shown = |now_ms: u64| source.passwords.shown(Some(value.as_bytes()), now_ms);
         let ShownCredentials::Password(password) = shown(0) else {
             panic!("nothing is known yet")
         };
@@ -501,7 +423,7 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         source.look();
         assert!(source.check(&password, 0).unwrap_err().contains("users"));
-        assert!(ServedAuth::open(&settings, &Issuers::default(), 0).is_err());
+        assert!(ServedAuth::open(&settings, &Issuers::default(), (0, 0)).is_err());
     }
 
     #[test]
@@ -512,7 +434,8 @@ mod tests {
         let path = dir.path().join("users");
         std::fs::write(&path, "").unwrap();
         let settings = settings(path);
-        let Ok(ServedAuth::Files(source)) = ServedAuth::open(&settings, &Issuers::default(), 0)
+        let Ok(ServedAuth::Files(source)) =
+            ServedAuth::open(&settings, &Issuers::default(), (0, 0))
         else {
             panic!("it can be read")
         };
@@ -524,22 +447,22 @@ mod tests {
         let (one, two) = (given(1), given(2));
         let mut now = Context::from_waker(Waker::noop());
         let mut turns: Vec<_> = [&one, &one, &one, &two]
-            .map(|given| Box::pin(source.alone(given)))
+            .map(|given| Box::pin(source.passwords.alone(given)))
             .into();
         let first = turns[0].as_mut().poll(&mut now);
         assert!(first.is_ready() && turns[1].as_mut().poll(&mut now).is_pending());
         assert!(turns[2].as_mut().poll(&mut now).is_pending());
         let other = turns[3].as_mut().poll(&mut now);
-        assert!(other.is_ready() && source.checking.lock().len() == 2);
+        assert!(other.is_ready() && source.passwords.checking.lock().len() == 2);
         drop(first);
         // The second leaves, and it is the third's turn.
         drop(turns.remove(1));
         let third = turns[1].as_mut().poll(&mut now);
         assert!(third.is_ready());
         drop((other, turns));
-        assert_eq!(source.checking.lock().len(), 1);
+        assert_eq!(source.passwords.checking.lock().len(), 1);
         drop(third);
-        assert!(source.checking.lock().is_empty());
+        assert!(source.passwords.checking.lock().is_empty());
     }
 
     #[test]

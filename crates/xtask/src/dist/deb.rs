@@ -58,7 +58,7 @@ pub(super) fn make(
         .replace("@maintainer@", &maintainer)
         .replace("@size@", size.split('\t').next().unwrap_or_default());
     fs::write(control.join("control"), text).map_err(named)?;
-    fs::write(control.join("conffiles"), "/etc/hob/hob.toml\n").map_err(named)?;
+    fs::write(control.join("conffiles"), CONFFILES).map_err(named)?;
     run::captured(release.tool("sh").args(["-c", CLOSE]).arg(&folder))?;
     let made = format!("hob_{version}_{}.deb", release.machine.name);
     let made = release.folder.join(made);
@@ -68,6 +68,9 @@ pub(super) fn make(
     run::captured(dpkg.args([&folder, &made]))?;
     Ok(made)
 }
+
+/// Files that are the administrator's once they are there.
+const CONFFILES: &str = "/etc/hob/hob.toml\n/etc/pam.d/hob\n";
 
 const CLOSE: &str = r#"cd "$0"
 find usr -type f -print0 | sort -z | xargs -0 md5sum > DEBIAN/md5sums

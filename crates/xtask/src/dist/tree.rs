@@ -14,6 +14,7 @@ use crate::run;
 /// Files of the repository: where from, where to.
 const FILES: &[(&str, &str)] = &[
     ("packaging/conf/hob.toml", "etc/hob/hob.toml"),
+    ("packaging/pam/hob", "etc/pam.d/hob"),
     ("packaging/conf/index.html", "usr/share/hob/index.html"),
     (
         "packaging/systemd/hob.service",

@@ -8,7 +8,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "hob",
         &[
-            "inside", "server", "keeper", "http", "odbc", "page", "compare", "cost", "load",
+            "inside", "server", "keeper", "http", "odbc", "page", "pam", "compare", "cost", "load",
             "trace",
         ],
     ),
@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "server",
         &[
-            "keeper", "config", "http", "trace", "ipc", "machine", "odbc", "page",
+            "keeper", "config", "http", "trace", "ipc", "machine", "odbc", "page", "pam",
         ],
     ),
     ("keeper", &["config", "http", "trace", "machine"]),
@@ -36,6 +36,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ipc", &[]),
     ("machine", &[]),
     ("page", &[]),
+    ("pam", &[]),
     ("xtask", &[]),
 ];
 
