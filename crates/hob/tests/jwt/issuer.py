@@ -4,7 +4,7 @@
     issuer.py install                        into target/pyjwt, from PyPI; says why it could not
     issuer.py serve                          answers lines of standard input, each a JSON object, with lines
 
-    {"do": "keys"}                           its public keys, and its secret, as a JSON Web Key Set
+    {"do": "keys"}                           its public keys, a stranger's, and its secret, as a JSON Web Key Set
     {"do": "sign", "alg": "ES256", "kid": "es", "claims": {...}, "header": {...}}
     {"do": "confuse", "kid": "rs", "form": "pem", "claims": {...}}
                                              signed by HMAC, with a public key as the secret
@@ -49,7 +49,7 @@ class Issuer:
     def keys_as_set(self) -> list:
         from jwt.algorithms import ECAlgorithm, HMACAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-        kinds = {"es": ECAlgorithm, "es384": ECAlgorithm, "rs": RSAAlgorithm, "ed": OKPAlgorithm}
+        kinds = {"es": ECAlgorithm, "es384": ECAlgorithm, "rs": RSAAlgorithm, "ed": OKPAlgorithm, "stranger": ECAlgorithm}
         made = []
         for kid, kind in kinds.items():
             made.append({**kind.to_jwk(self.keys[kid].public_key(), as_dict=True), "kid": kid})
