@@ -9,6 +9,10 @@ With --files, the source files of hob's that one request over a connection of it
 a program with debugging symbols. Needs root, gcc, curl, binutils, python3 and perl.
 """
 import argparse
+import base64
+import hashlib
+import hmac
+import json
 import os
 import pathlib
 import re
@@ -53,6 +57,81 @@ resident = {{ wsgi = "app:application", dir = "{place}", workers = {{ min = 1, m
 path = "/psgi"
 resident = {{ psgi = "{place}/app.psgi", workers = {{ min = 1, max = 1 }} }}
 """
+# What rows of rules need besides, which an older hob may not know.
+SECRET = b"a secret of thirty-two characters"
+RULES = """
+[[site.route]]
+path = "/plain/*"
+files = {{ root = "{place}/www" }}
+[[site.route]]
+path = "/networks/*"
+files = {{ root = "{place}/www" }}
+access = {{ allow = [{networks}, "127.0.0.0/8"] }}
+[[site.route]]
+path = "/rate/*"
+files = {{ root = "{place}/www" }}
+rate = {{ requests = "1000000/s" }}
+[[site.route]]
+path = "/concurrency/*"
+files = {{ root = "{place}/www" }}
+concurrency = {{ requests = 1000 }}
+[[site.route]]
+path = "/try/*"
+files = {{ root = "{place}/www", try = ["{{path}}", "{{path}}.txt"] }}
+[[site.route]]
+path = "/password/*"
+files = {{ root = "{place}/www" }}
+require = "staff"
+[[site.route]]
+path = "/token/*"
+files = {{ root = "{place}/www" }}
+require = "tokens"
+[[site.route]]
+path = "/forward/*"
+files = {{ root = "{place}/www" }}
+require = "asked"
+[[site.route]]
+path = "/verify"
+internal = true
+respond = {{ status = 200 }}
+[[auth]]
+name = "staff"
+htpasswd = "{place}/users"
+remember = "1h"
+[[auth]]
+name = "tokens"
+jwt = {{ keys = "{place}/jwks.json", issuer = "bench", audience = "bench", algorithms = ["HS256"] }}
+[[auth]]
+name = "asked"
+forward = "/verify"
+"""
+PASSWORD = ("-u", "ann:sesame")
+
+
+def rules(place):
+    """The routes of RULES, and what they need in files."""
+    digest = base64.b64encode(hashlib.sha1(b"sesame").digest()).decode()
+    (place / "users").write_text(f"ann:{{SHA}}{digest}\n")
+    key = {"kty": "oct", "kid": "one", "alg": "HS256", "k": coded(SECRET)}
+    (place / "jwks.json").write_text(json.dumps({"keys": [key]}))
+    networks = ", ".join(f'"10.{number}.0.0/16"' for number in range(100))
+    when = '[[site.route]]\npath = "/when/*"\nfiles = {{ root = "{place}/www" }}\n'
+    skipped = [when + f'when = {{{{ query = {{{{ n = "{number}" }}}} }}}}\n' for number in range(100)]
+    return ("".join([*skipped, when]) + RULES).format(place=place, networks=networks)
+
+
+def coded(text):
+    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+
+
+def token():
+    """One that is good for a day."""
+    claims = {"iss": "bench", "aud": "bench", "sub": "ann", "exp": int(time.time()) + 86_400}
+    signed = ".".join(coded(json.dumps(part).encode()) for part in ({"alg": "HS256", "kid": "one"}, claims))
+    return f"{signed}.{coded(hmac.digest(SECRET, signed.encode(), 'sha256'))}"
+
+
+TOKEN = ("-H", f"Authorization: Bearer {token()}")
 FILES = {
     "app.py": """def application(environ, start_response):
     start_response('200 OK', [('Content-Type', 'text/plain')])
@@ -82,7 +161,25 @@ ROWS = [
     ("warm Perl", "/warm-perl/hello.pl", (), 2, 7, True),
     ("resident WSGI", "/wsgi", (), 2, 12, False),
     ("resident PSGI", "/psgi", (), 2, 12, False),
+    ("rule: none", "/plain/0k.txt", (), 2, 12, False),
+    ("rule: 101 networks", "/networks/0k.txt", (), 2, 12, False),
+    ("rule: rate", "/rate/0k.txt", (), 2, 12, False),
+    ("rule: concurrency", "/concurrency/0k.txt", (), 2, 12, False),
+    ("rule: try, the first", "/try/0k.txt", (), 2, 12, False),
+    ("rule: try, the second", "/try/0k", (), 2, 12, False),
+    ("rule: 100 routes with when", "/when/0k.txt", (), 2, 12, False),
+    ("rule: none, a password comes along", "/plain/0k.txt", PASSWORD, 2, 12, False),
+    ("rule: a password that is remembered", "/password/0k.txt", PASSWORD, 2, 12, False),
+    ("rule: none, a token comes along", "/plain/0k.txt", TOKEN, 2, 12, False),
+    ("rule: a token that is remembered", "/token/0k.txt", TOKEN, 2, 12, False),
+    ("rule: a route is asked", "/forward/0k.txt", (), 2, 12, False),
 ]
+
+
+def chosen(wanted):
+    """The rows with a word in their names; those of rules only where one is meant."""
+    return [row for row in ROWS if wanted in row[0] and (wanted != "" or not row[0].startswith("rule"))]
+
 
 
 def make_place():
@@ -106,14 +203,15 @@ def make_place():
 class Server:
     """A running hob, and the threads of it that serve."""
 
-    def __init__(self, name, folder, place):
+    def __init__(self, name, folder, place, rows):
         self.name, self.place, self.port, self.tls_port = name, place, free_port(), free_port()
         config = place / f"{name}.toml"
-        config.write_text(CONFIG.format(place=place, port=self.port, tls_port=self.tls_port))
+        more = rules(place) if any(row.startswith("rule") for row, *_ in rows) else ""
+        config.write_text(CONFIG.format(place=place, port=self.port, tls_port=self.tls_port) + more)
         command = [f"{folder}/hob", "serve", "--config", config]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         self.folder, self.asked = folder, 0
-        for _, path, options, *_ in ROWS:
+        for _, path, options, *_ in rows:
             self.ask(path, options, 3, retries=100)
         self.server, self.spawner = self.find("hob-server"), self.find("hob-spawner")
 
@@ -158,11 +256,9 @@ class Server:
         self.process.wait()
 
 
-def table(servers, wanted):
+def table(servers, rows):
     print("| row | hob | instructions | ratio |\n|---|---|---|---|")
-    for row, path, options, few, many, with_spawner in ROWS:
-        if wanted not in row:
-            continue
+    for row, path, options, few, many, with_spawner in rows:
         first = None
         for server in servers:
             # Timers fall into some runs: the least of three has the fewest.
@@ -200,16 +296,17 @@ def main():
     parser.add_argument("--files", metavar="ROW", help="the source files of one request")
     given = parser.parse_args()
     os.sched_setaffinity(0, {0})
+    rows = chosen(given.files or given.rows)
     place, servers = make_place(), []
     try:
         for word in given.hobs:
             name, _, folder = word.rpartition("=")
-            servers.append(Server(name or "hob", folder, place))
+            servers.append(Server(name or "hob", folder, place, rows))
         if given.files:
             names = files(servers[0], given.files)
             print("\n".join(names), f"{len(names)} files", sep="\n")
         else:
-            table(servers, given.rows)
+            table(servers, rows)
     finally:
         for server in servers:
             server.stop()
