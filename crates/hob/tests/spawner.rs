@@ -338,9 +338,9 @@ fn spawner_is_small_and_hides_its_memory() {
     assert_eq!(status_line(spawner, "CapEff"), "0000000000000000");
     let anonymous = status_line(spawner, "RssAnon");
     let kib: u32 = anonymous.split(' ').next().unwrap().parse().unwrap();
-    // The loader fills in tables of addresses, of all of the program: 1.9 MiB of a build that
+    // The loader fills in tables of addresses, of all of the program: 2.6 MiB of a build that
     // is not optimised, a third of that in others.
-    assert!(kib < 4096, "{anonymous}");
+    assert!(kib < 4608, "{anonymous}");
     if is_root() {
         let owner = std::os::unix::fs::MetadataExt::uid;
         let environment = std::fs::metadata(format!("/proc/{spawner}/environ")).unwrap();
