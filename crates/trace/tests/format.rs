@@ -3,8 +3,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
+use std::sync::Arc;
 
-use hob_trace::format::{ASKED_VALUE_BYTES_MAX, AskedValue, AskedValueWriter, LineCache};
+use hob_trace::format::{
+    ASKED_VALUE_BYTES_MAX, AskedValue, AskedValueWriter, ClientCountrySource, LineCache,
+};
 use hob_trace::traceparent::Trace;
 use hob_trace::{
     AccessLogFormat, CacheOutcome, Fault, HandlerKind, Outcome, ProgramEnd, Protocol, Record,
@@ -18,7 +21,18 @@ fn names() -> RecordNames {
         "two words",
         ["/a/{name}".to_owned(), "/\"quoted\"/*".to_owned()],
     );
+    names.set_countries(Arc::new(OneCountry));
     names
+}
+
+/// Knows of which country one address is.
+#[derive(Debug)]
+struct OneCountry;
+
+impl ClientCountrySource for OneCountry {
+    fn country(&self, client: IpAddr) -> Option<[u8; 2]> {
+        (client == Ipv4Addr::new(192, 0, 2, 7)).then_some(*b"DE")
+    }
 }
 
 /// A plain request, one from a cache over IPv6, refusals, and one that tries to break the line.

@@ -352,7 +352,7 @@ fn of_account(number: c_int) -> PamVerdict {
 /// There is no waiting here.
 extern "C" fn no_delay(_status: c_int, _micros: c_uint, _data: *mut c_void) {}
 
-/// PromptAnswers prompts: those that show nothing with the password, others with the name.
+/// Answers prompts: those that show nothing with the password, others with the name.
 ///
 /// # Safety
 /// PAM calls it, with so many messages, room for a pointer, and [`PromptAnswers`].
