@@ -618,7 +618,8 @@ fn explain_says_who_may() {
     assert!(with("cid", "lab").contains("200 OK"));
     let without = with("bob", "tea");
     for told in [
-        "require (hob.toml:14) refuses: \"bob\", in tea as is said here (in lab, all in the files)",
+        "rules     require (hob.toml:",
+        ") refuses: \"bob\", in tea as is said here (in lab, all in the files)",
         "verdict   refused: 403 Forbidden",
     ] {
         assert!(without.contains(told), "{without}");
