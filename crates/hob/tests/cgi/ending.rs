@@ -31,7 +31,7 @@ fn client_that_leaves_ends_the_program() {
             "trap '' TERM\nprintf 'Content-Type: text/plain\\n\\nbegun\\n'\necho $$ > pid-deaf\n\
              while :; do read line < /dev/zero; done\n",
         )
-        .serve("grace = \"200ms\"");
+        .serve("grace = \"2s\"");
     let mut connection = Connection::open(programs.port()).unwrap();
     connection.send_get("/cgi/asked.cgi").unwrap();
     let asked = number_in(&programs, "pid-asked");
