@@ -309,7 +309,7 @@ test("visits that a server from before an upgrade keeps are told of, and ended",
   };
   const [first, second] = [await begin(), await begin()];
   await other.upgrade();
-  const later = await begin();
+  let later = await begin();
   const looking = await operator(chromium, other);
   const complained = complaints(looking);
   await at(looking, "#/programs");
@@ -317,14 +317,20 @@ test("visits that a server from before an upgrade keeps are told of, and ended",
   const rows = old.locator("tbody tr");
   const row = (handle: string): Locator => rows.filter({ hasText: `${handle.slice(1, 5)}...` });
   await row(first).waitFor();
-  expect(await rows.count()).toBe(2);
-  expect(await row(later).count()).toBe(0);
-  await looking.getByText(`${later.slice(1, 5)}...`).waitFor();
+  // What connects while the server before stops listening may still come to that one.
+  let before = 2;
+  for (;;) {
+    await looking.getByText(`${later.slice(1, 5)}...`).waitFor();
+    if ((await row(later).count()) === 0) break;
+    before++;
+    later = await begin();
+  }
+  expect(await rows.count()).toBe(before);
   await row(first).getByRole("button", { name: "End" }).click();
   await looking.getByRole("dialog").getByRole("button", { name: "End" }).click();
   await looking.getByText(/visit \d+ ends/).waitFor();
   await row(first).waitFor({ state: "hidden" });
-  expect(await rows.count()).toBe(1);
+  expect(await rows.count()).toBe(before - 1);
   expect(await other.get(`/shop/${first}/`)).toBe(410);
   expect(await other.get(`/shop/${second}/`)).toBe(200);
   expect(await other.get(`/shop/${later}/`)).toBe(200);
