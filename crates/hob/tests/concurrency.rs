@@ -596,6 +596,34 @@ fn all_threads_together_have_no_more_in_service_than_may_be() {
 }
 
 #[test]
+fn clients_beyond_those_that_are_counted_share_with_their_neighbours() {
+    let (place, member) = (Place::new(), Member::new());
+    let keys = "concurrency = { requests = 1, queue = 0, keys = 100 }";
+    let hob = serve(&place, &member.route(keys));
+    let begin = |client: &str| begin_from(&hob, client, "/app/a", "");
+    let mut asked: Vec<_> = (0..100).map(|at| begin(&format!("192.0.2.{at}"))).collect();
+    let mut inside: Vec<_> = (0..100).map(|_| member.next()).collect();
+    assert_eq!(place.counter("limit_concurrency_keys"), 0);
+    // One of these has the place of their network, and one of another network that one's.
+    asked.push(begin("198.51.100.1"));
+    inside.push(member.next());
+    assert_eq!(status(&mut begin("198.51.100.2")), 429);
+    asked.push(begin("203.0.113.1"));
+    inside.push(member.next());
+    assert_eq!(place.counter("limit_concurrency_keys"), 3);
+    inside.into_iter().for_each(InService::answer);
+    assert!(asked.iter_mut().all(|one| status(one) == 200));
+    place.wait_for_counter("concurrency_running", 0);
+    // Nobody is known any more, so there is room for their own.
+    let mut again = ["198.51.100.1", "198.51.100.2"].map(begin);
+    let inside = [member.next(), member.next()];
+    assert_eq!(place.counter("limit_concurrency_keys"), 3);
+    inside.into_iter().for_each(InService::answer);
+    assert!(again.iter_mut().all(|one| status(one) == 200));
+    hob.stop();
+}
+
+#[test]
 fn limit_is_told_by_explain() {
     let place = Place::new();
     let hob = serve(
