@@ -90,7 +90,9 @@ impl CountrySource {
     pub fn look(&self) {
         // Who reads it now holds this.
         let mut state = self.state.lock();
-        if version(&self.path) == state.version {
+        // Asked before it is read: one that comes meanwhile is read the next time.
+        let now = version(&self.path);
+        if now == state.version {
             return;
         }
         match read(&self.path) {
@@ -103,7 +105,7 @@ impl CountrySource {
                 tracing::info!(file = %self.path.display(), "countries are read anew");
             }
             Err(text) => {
-                state.version = version(&self.path);
+                state.version = now;
                 if state.fault.as_ref() != Some(&text) {
                     tracing::error!("countries stay as they were: {text}");
                 }
