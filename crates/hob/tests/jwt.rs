@@ -636,7 +636,7 @@ fn explain_says_whose_token_may() {
             &["--user", "ann"],
             "\"ann\" may, with a token of \"https://id.test\"",
         ),
-        (&["--user", "bob"], "whose \"groups\" has one of lab"),
+        (&["--user", "bob"], ", and its \"groups\" has one of lab"),
     ] {
         let said = explain(more);
         assert!(said.contains(told), "{said}");

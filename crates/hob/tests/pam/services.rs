@@ -383,7 +383,7 @@ fn explain_says_what_pam_would_decide() {
     assert!(ann.contains(asked) && !ann.contains("one of lab"), "{ann}");
     let bob = explain(&["--user", "bob"]);
     assert!(
-        bob.contains(&format!("{asked} and it is in one of lab")),
+        bob.contains(&format!("{asked}, and it is in one of lab")),
         "{bob}"
     );
     let nobody = explain(&[]);

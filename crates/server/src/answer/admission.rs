@@ -23,6 +23,7 @@ use crate::step::access::{self, AccessRefusal};
 use crate::step::auth::accounts::AuthAccount;
 use crate::step::auth::captured::CapturedAuth;
 use crate::step::auth::failures::SignInAttempt;
+use crate::step::auth::remembered::RememberedPasswords;
 use crate::step::auth::{self, AuthSource, GivenPassword, ServedAuth, ShownCredentials};
 use hob_config::{AccessRules, SignInRule};
 
@@ -43,6 +44,56 @@ pub(super) enum Admission {
 /// What a route does with a request that it has let in, at a path.
 pub(super) type AfterAdmission =
     fn(&Rc<HandlerContext>, &Arc<Sites>, (u32, u32), &Request, (&[u8], usize)) -> Answered;
+
+/// Who knows whether passwords are right.
+pub(super) trait PasswordSource: Send + Sync + 'static {
+    /// What browsers show.
+    fn realm(&self) -> &str;
+
+    /// Those that were right a moment ago.
+    fn passwords(&self) -> &RememberedPasswords;
+
+    /// True once a second, for one that has to [`PasswordSource::look`].
+    fn is_due(&self, now_ms: u64) -> bool;
+
+    /// Looks whether accounts have changed. Waits for a disk.
+    fn look(&self);
+
+    /// The account of a name and a password, if they are right; what its client gets if not.
+    async fn check(
+        this: &Arc<Self>,
+        desk: &Rc<HandlerContext>,
+        given: GivenPassword,
+        request: &Request,
+    ) -> Result<Arc<AuthAccount>, Response>;
+}
+
+impl PasswordSource for AuthSource {
+    fn realm(&self) -> &str {
+        &self.realm
+    }
+
+    fn passwords(&self) -> &RememberedPasswords {
+        &self.passwords
+    }
+
+    fn is_due(&self, now_ms: u64) -> bool {
+        AuthSource::is_due(self, now_ms)
+    }
+
+    fn look(&self) {
+        AuthSource::look(self);
+    }
+
+    async fn check(
+        this: &Arc<AuthSource>,
+        desk: &Rc<HandlerContext>,
+        given: GivenPassword,
+        request: &Request,
+    ) -> Result<Arc<AuthAccount>, Response> {
+        desk.check_password(this, given, request).await
+    }
+}
 
 impl HandlerContext {
     /// Whether the client may have what a route answers, which is named by its site's index and its
@@ -158,7 +209,7 @@ impl HandlerContext {
             Some(ServedAuth::Captured(auth)) => {
                 self.signing_in_by_captures(auth, route, rule, (request, path))
             }
-            Some(ServedAuth::Files(source)) => self.signing_in_by_files(source, rule, request),
+            Some(ServedAuth::Files(source)) => self.signing_in_by_password(source, rule, request),
             Some(ServedAuth::Route(asked)) => {
                 let (desk, sites, request) = (Rc::clone(self), Arc::clone(sites), request.clone());
                 let (asked, rule) = (Arc::clone(asked), Arc::clone(rule));
@@ -184,23 +235,24 @@ impl HandlerContext {
                 }
             }
             Some(ServedAuth::Tokens(source)) => self.signing_in_by_token(source, rule, request),
-            Some(ServedAuth::Pam(source)) => self.signing_in_by_pam(source, rule, request),
+            Some(ServedAuth::Pam(source)) => self.signing_in_by_password(source, rule, request),
             None => Admission::No(plain::error(500)),
         }
     }
 
-    fn signing_in_by_files(
+    /// Whether the one who sends a request shows a password that its source knows.
+    pub(super) fn signing_in_by_password<S: PasswordSource>(
         self: &Rc<HandlerContext>,
-        source: &Arc<AuthSource>,
+        source: &Arc<S>,
         rule: &Arc<SignInRule>,
         request: &Request,
     ) -> Admission {
         let is_due = source.is_due(self.now_ms.get());
         if !is_due {
             let shown = request.head().value(Known::Authorization);
-            match source.passwords.shown(shown, self.now_ms.get()) {
+            match source.passwords().shown(shown, self.now_ms.get()) {
                 ShownCredentials::None => {
-                    return Admission::No(self.ask_who(&source.realm, request));
+                    return Admission::No(self.ask_who(source.realm(), request));
                 }
                 ShownCredentials::Known(account) => {
                     return match self.enter_account(rule, &account, basic(&account), request) {
@@ -218,11 +270,11 @@ impl HandlerContext {
                 return Some(refusal);
             }
             let shown = request.head().value(Known::Authorization);
-            let account = match source.passwords.shown(shown, now_ms()) {
-                ShownCredentials::None => return Some(desk.ask_who(&source.realm, &request)),
+            let account = match source.passwords().shown(shown, now_ms()) {
+                ShownCredentials::None => return Some(desk.ask_who(source.realm(), &request)),
                 ShownCredentials::Known(account) => account,
                 ShownCredentials::Password(given) => {
-                    match desk.check_password(&source, given, &request).await {
+                    match S::check(&source, &desk, given, &request).await {
                         Ok(account) => account,
                         Err(refusal) => return Some(refusal),
                     }
@@ -256,7 +308,7 @@ impl HandlerContext {
         let now_ms = self.now_ms.get();
         match files.find(&name, now_ms, self.shared.recheck_ms()) {
             NameLookup::Open(source) if !source.is_gone() => {
-                return self.signing_in_by_files(&source, rule, request);
+                return self.signing_in_by_password(&source, rule, request);
             }
             NameLookup::Open(source) => files.forget(&name, &source),
             NameLookup::Missing => return nobody(),
@@ -279,7 +331,7 @@ impl HandlerContext {
                 Some(Ok(None)) => return Some(desk.ask_who(&auth.realm, &request)),
                 Some(Err(_)) | None => return Some(plain::error(500)),
             };
-            match desk.signing_in_by_files(&source, &rule, &request) {
+            match desk.signing_in_by_password(&source, &rule, &request) {
                 Admission::Yes => None,
                 Admission::No(refusal) => Some(refusal),
                 Admission::Later(checked) => checked.await,
@@ -288,7 +340,7 @@ impl HandlerContext {
     }
 
     /// Has the files of accounts looked at.
-    async fn look_at_accounts(&self, source: &Arc<AuthSource>) -> Result<(), Response> {
+    async fn look_at_accounts<S: PasswordSource>(&self, source: &Arc<S>) -> Result<(), Response> {
         let pool = self.shared.pool.for_lane(PASSWORD_LANE);
         let looked = Arc::clone(source);
         let Ok(look) = pool.run(move || looked.look()) else {

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use hob_http::{Known, Reactor, Request, Response, Timer, Watched};
+use hob_http::{Reactor, Request, Response, Timer, Watched};
 use hob_keeper::process::{Child, EndSignal, Exit, Launcher, Start, Strings};
 use hob_pam::message::REPLY_BYTES_MAX;
 use hob_pam::{PamReply, PamVerdict};
@@ -23,15 +23,15 @@ use hob_trace::Fault;
 use rustix::pipe::PipeFlags;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use super::admission::{Admission, PASSWORD_LANE, basic};
+use super::admission::PasswordSource;
 use super::{HandlerContext, note_fault};
 use crate::handle::plain;
 use crate::serve::fleet::now_ms;
 use crate::step::auth::accounts::AuthAccount;
 use crate::step::auth::failures::SignInAttempt;
 use crate::step::auth::pam::{self, PamQuestion, PamSource};
-use crate::step::auth::{self, GivenPassword, PasswordTurn, ShownCredentials};
-use hob_config::SignInRule;
+use crate::step::auth::remembered::RememberedPasswords;
+use crate::step::auth::{self, GivenPassword, PasswordTurn};
 
 /// Bytes of a reply that are read at once.
 const READ_BYTES: usize = 4096;
@@ -69,62 +69,34 @@ impl Drop for PamProcess {
     }
 }
 
-impl HandlerContext {
-    /// Whether the one who sends a request has an account of the system.
-    pub(super) fn signing_in_by_pam(
-        self: &Rc<HandlerContext>,
-        source: &Arc<PamSource>,
-        rule: &Arc<SignInRule>,
+impl PasswordSource for PamSource {
+    fn realm(&self) -> &str {
+        &self.realm
+    }
+
+    fn passwords(&self) -> &RememberedPasswords {
+        &self.passwords
+    }
+
+    fn is_due(&self, now_ms: u64) -> bool {
+        PamSource::is_due(self, now_ms)
+    }
+
+    fn look(&self) {
+        PamSource::look(self);
+    }
+
+    async fn check(
+        this: &Arc<PamSource>,
+        desk: &Rc<HandlerContext>,
+        given: GivenPassword,
         request: &Request,
-    ) -> Admission {
-        let is_due = source.is_due(self.now_ms.get());
-        if !is_due {
-            let shown = request.head().value(Known::Authorization);
-            match source.passwords.shown(shown, self.now_ms.get()) {
-                ShownCredentials::None => {
-                    return Admission::No(self.ask_who(&source.realm, request));
-                }
-                ShownCredentials::Known(account) => {
-                    return match self.enter_account(rule, &account, basic(&account), request) {
-                        None => Admission::Yes,
-                        Some(refusal) => Admission::No(refusal),
-                    };
-                }
-                ShownCredentials::Password(_) => {}
-            }
-        }
-        let (desk, request) = (Rc::clone(self), request.clone());
-        let (source, rule) = (Arc::clone(source), Arc::clone(rule));
-        Admission::Later(Box::pin(async move {
-            if is_due && let Err(refusal) = desk.look_at_system(&source).await {
-                return Some(refusal);
-            }
-            let shown = request.head().value(Known::Authorization);
-            let account = match source.passwords.shown(shown, now_ms()) {
-                ShownCredentials::None => return Some(desk.ask_who(&source.realm, &request)),
-                ShownCredentials::Known(account) => account,
-                ShownCredentials::Password(given) => {
-                    match desk.ask_pam(&source, given, &request).await {
-                        Ok(account) => account,
-                        Err(refusal) => return Some(refusal),
-                    }
-                }
-            };
-            desk.enter_account(&rule, &account, basic(&account), &request)
-        }))
+    ) -> Result<Arc<AuthAccount>, Response> {
+        desk.ask_pam(this, given, request).await
     }
+}
 
-    /// Has the files of accounts and of the service looked at.
-    async fn look_at_system(&self, source: &Arc<PamSource>) -> Result<(), Response> {
-        let pool = self.shared.pool.for_lane(PASSWORD_LANE);
-        let looked = Arc::clone(source);
-        let Ok(look) = pool.run(move || looked.look()) else {
-            self.counters.disk_refused.add(1);
-            return Err(plain::busy());
-        };
-        look.await.ok_or_else(|| plain::error(500))
-    }
-
+impl HandlerContext {
     /// The account that PAM lets in with a name and a password; what its client gets if it does
     /// not.
     async fn ask_pam(

@@ -199,25 +199,37 @@ impl ExplainContext<'_> {
         told: &mut Explanation,
     ) -> Option<Response> {
         let asked = format!("the route of {path}, which is not asked here,");
-        let (provided, why) = match self.user.map(|user| (user, self.supposed(user))) {
-            None => (
-                format!("{asked} lets them in"),
-                format!("asks {asked} who they are"),
-            ),
-            Some((user, account)) if auth::may(rule, &account) => (
-                format!("{asked} says that they are {user:?}{}", and_in(self.groups)),
-                format!("{user:?} may, if {asked} says so"),
-            ),
-            Some((user, _)) => {
-                if let Some(groups) = self.groups_that_would_do(rule, user) {
-                    let provided = format!("{asked} says that they are in {groups}");
-                    let why = format!("{user:?} may, if {asked} has them in {groups}");
-                    self.rule(told, "require", RuleOutcome::LetsInIf(provided), why);
-                    return None;
-                }
-                let why = format!("{user:?}, {}, may not", in_groups(self.groups));
-                return self.refuse_for(told, auth::NOT_NAMED, Some(why), plain::error(403));
-            }
+        let Some(user) = self.user else {
+            let provided = format!("{asked} lets them in");
+            let why = format!("asks {asked} who they are");
+            self.rule(told, "require", RuleOutcome::LetsInIf(provided), why);
+            return None;
+        };
+        let provided = format!("{asked} says that they are {user:?}");
+        let why = format!("{user:?} may, if {asked} says so");
+        let may = (provided, why, "it has them in".to_owned());
+        self.refuse_supposed((rule, user), told, may, plain::error(403))
+    }
+
+    /// The answer for a user whose groups nobody knows here, if it may not: what has to be for it to
+    /// be let in, why it is, and how groups are shown.
+    fn refuse_supposed(
+        &self,
+        (rule, user): (&SignInRule, &str),
+        told: &mut Explanation,
+        (provided, why, shown): (String, String, String),
+        answer: Response,
+    ) -> Option<Response> {
+        let (provided, why) = if auth::may(rule, &self.supposed(user)) {
+            (format!("{provided}{}", and_in(self.groups)), why)
+        } else if let Some(groups) = self.groups_that_would_do(rule, user) {
+            (
+                format!("{provided}, and {shown} {groups}"),
+                format!("{why}, and {shown} {groups}"),
+            )
+        } else {
+            let why = format!("{user:?}, {}, may not", in_groups(self.groups));
+            return self.refuse_for(told, auth::NOT_NAMED, Some(why), answer);
         };
         self.rule(told, "require", RuleOutcome::LetsInIf(provided), why);
         None
@@ -256,22 +268,9 @@ impl ExplainContext<'_> {
             return self.refuse_for(told, NOBODY, Some(why), plain::ask_who(&source.realm));
         };
         let provided = format!("{asked} lets {user:?} in");
-        let (provided, why) = if auth::may(rule, &self.supposed(user)) {
-            (
-                format!("{provided}{}", and_in(self.groups)),
-                format!("{user:?} may, where {asked} lets it in"),
-            )
-        } else if let Some(groups) = self.groups_that_would_do(rule, user) {
-            (
-                format!("{provided}, and it is in {groups}"),
-                format!("{user:?} may, where {asked} lets it in and it is in {groups}"),
-            )
-        } else {
-            let why = format!("{user:?}, {}, may not", in_groups(self.groups));
-            return self.refuse_for(told, auth::NOT_NAMED, Some(why), plain::error(403));
-        };
-        self.rule(told, "require", RuleOutcome::LetsInIf(provided), why);
-        None
+        let why = format!("{user:?} may, where {asked} lets it in");
+        let may = (provided, why, "it is in".to_owned());
+        self.refuse_supposed((rule, user), told, may, plain::error(403))
     }
 
     /// The accounts of the file that the route's captures give, which is told; `None` where there
@@ -358,24 +357,10 @@ impl ExplainContext<'_> {
             );
             return self.refuse_for(told, NOBODY, Some(why), answer(401));
         };
-        let claim = &source.rules.groups;
         let provided = format!("a token of {issuer:?} is shown that is good, for {user:?}");
-        let (provided, why) = if auth::may(rule, &self.supposed(user)) {
-            (
-                format!("{provided}{}", and_in(self.groups)),
-                format!("{user:?} may, with a token of {issuer:?}"),
-            )
-        } else if let Some(groups) = self.groups_that_would_do(rule, user) {
-            (
-                format!("{provided}, and its {claim:?} has {groups}"),
-                format!("{user:?} may, with a token of {issuer:?} whose {claim:?} has {groups}"),
-            )
-        } else {
-            let why = format!("{user:?}, {}, may not", in_groups(self.groups));
-            return self.refuse_for(told, auth::NOT_NAMED, Some(why), answer(403));
-        };
-        self.rule(told, "require", RuleOutcome::LetsInIf(provided), why);
-        None
+        let why = format!("{user:?} may, with a token of {issuer:?}");
+        let may = (provided, why, format!("its {:?} has", source.rules.groups));
+        self.refuse_supposed((rule, user), told, may, answer(403))
     }
 
     /// The answer for who may not have the route's. What is not known of the client is not held

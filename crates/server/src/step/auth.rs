@@ -9,7 +9,7 @@ pub mod captured;
 pub mod failures;
 pub mod pam;
 pub mod password;
-mod remembered;
+pub(crate) mod remembered;
 pub mod signed_urls;
 pub mod tokens;
 
