@@ -33,9 +33,7 @@ pub(crate) use auth::{PasswordOptions, SignOptions};
 pub(crate) use ban::BanCommand;
 pub(crate) use check::{CheckOptions, ExplainOptions};
 pub(crate) use compare::CompareOptions;
-pub(crate) use config::{
-    ConfigApplyOptions, ConfigChangeOptions, ConfigCommand, ConfigRollbackOptions,
-};
+pub(crate) use config::{ConfigApplyOptions, ConfigChangeOptions, ConfigCommand};
 pub(crate) use cost::{CostOptions, CostPart};
 pub(crate) use history::HistoryOptions;
 pub(crate) use look::{

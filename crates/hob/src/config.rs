@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use hob_inside::admin::{text_difference, text_hash};
 use hob_server::config::{self, ConfigSources, SCHEMA, TEXT_BYTES_MAX, read_file};
 
-use crate::args::{ConfigApplyOptions, ConfigCommand, ConfigRollbackOptions, Surroundings};
+use crate::args::{ConfigApplyOptions, ConfigCommand, Surroundings};
 use crate::args::{ConfigChangeOptions, ControlOptions};
 use crate::serve::USUAL_CONFIG;
 use crate::{CommandFailure, control, output};
@@ -43,10 +43,10 @@ fn apply(options: &ConfigApplyOptions, surroundings: &Surroundings) -> Result<()
 }
 
 fn roll_back(
-    options: &ConfigRollbackOptions,
+    options: &ConfigChangeOptions,
     surroundings: &Surroundings,
 ) -> Result<(), CommandFailure> {
-    let change = Change::begin(&options.change)?;
+    let change = Change::begin(options)?;
     let kept = change.kept();
     let text = read_file(&kept).map_err(|error| {
         let kept = kept.display();

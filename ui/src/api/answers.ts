@@ -329,6 +329,8 @@ export interface ConfigFile {
   in_force: boolean;
   /** It can be read. */
   on_disk: boolean;
+  /** What puts the text of `new.toml` in its place where hob runs, as it is to be typed. Null where it can be changed from here, or not by who asks. */
+  command: string | null;
 }
 
 /** The config as it stands on disk, and whether it can be changed from here. */
@@ -341,8 +343,6 @@ export interface ConfigFiles {
   editable: boolean;
   /** Why they may not. */
   why_not: string | null;
-  /** What changes it instead, where hob runs, as it is to be typed: `--file`, `--base` and the file with the new text follow. Null where it can be changed from here, or not by who asks. */
-  command: string | null;
   /** Something was changed from here that can be taken back. */
   can_roll_back: boolean;
 }

@@ -18,10 +18,9 @@ import { Notice, Outcome, Page, Panel, Waiting } from "../parts/page";
 import { Code, Say } from "../parts/say";
 import { go, place } from "../route";
 import { count, many } from "../text/format";
-import { quoted } from "../text/escape";
 import { save } from "../text/save";
 
-/** What a new text is saved as. */
+/** What a new text is saved as, and is called in the command. */
 const NEW_FILE = "new.toml";
 
 /** The page. */
@@ -105,7 +104,7 @@ function Editor(props: { of: ConfigFile; config: ConfigFiles; onApplied(): void 
   const reason =
     whyNot() ?? (config.editable ? null : (config.why_not ?? "it cannot be changed here"));
   // Where the server may not write the file, somebody who may can have the text to apply it.
-  const command = config.command;
+  const command = of.command;
   const given = { path: of.path, text, base_hash: of.hash };
   const check = (): void =>
     void deed.run(async () => {
@@ -163,23 +162,21 @@ function Editor(props: { of: ConfigFile; config: ConfigFiles; onApplied(): void 
         label={`Text of ${of.path}`}
       />
       {diff !== null && diff !== "" && <Diff of={diff} />}
-      {command !== null && isChanged && <ByCommand of={of} text={text} command={command} />}
+      {command !== null && isChanged && <ByCommand text={text} command={command} />}
     </Panel>
   );
 }
 
 /** How to apply a text that only the command line may. */
-function ByCommand(props: { of: ConfigFile; text: string; command: string }): JSX.Element {
-  const { of, text, command } = props;
-  const typed = `${command} --file ${quoted(of.path)} --base ${of.hash} ${NEW_FILE}`;
+function ByCommand(props: { text: string; command: string }): JSX.Element {
   return (
     <div class="by-command">
       <p>Save the new text, and where hob runs, type what stands below:</p>
-      <button type="button" onClick={() => save(NEW_FILE, text, "application/toml")}>
+      <button type="button" onClick={() => save(NEW_FILE, props.text, "application/toml")}>
         Save as {NEW_FILE}
       </button>
       <pre tabIndex={0} aria-label="Command that applies it">
-        <Say text={typed} />
+        <Say text={props.command} />
       </pre>
     </div>
   );

@@ -99,8 +99,3 @@ function symbol(code: number): string | null {
   const short = code === 0x7f ? "DEL" : SHORT[code];
   return short === undefined ? null : `⟨${short}⟩`;
 }
-
-/** A path as a shell takes it. */
-export function quoted(path: string): string {
-  return /^[\w/.+,:@%-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
-}

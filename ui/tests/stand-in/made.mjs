@@ -553,12 +553,18 @@ export function answer(path, query) {
     case "config":
       return {
         files: [
-          { path: "/etc/hob/hob.toml", text: CONFIG, hash: "1", in_force: true, on_disk: true },
+          {
+            path: "/etc/hob/hob.toml",
+            text: CONFIG,
+            hash: "1",
+            in_force: true,
+            on_disk: true,
+            command: null,
+          },
         ],
         generation: 4,
         editable: true,
         why_not: null,
-        command: null,
         can_roll_back: false,
       };
     case "explain":

@@ -1,6 +1,6 @@
 // Text from outside shows what it is made of, and is never shortened in silence.
 import { expect, test } from "vitest";
-import { TEXT_LENGTH_MAX, pieces, quoted, visible } from "../../src/text/escape";
+import { TEXT_LENGTH_MAX, pieces, visible } from "../../src/text/escape";
 
 test("plain text stays one piece, markup included", () => {
   const text = `<img src=x onerror="go()">'&amp; grüße 日本 👍`;
@@ -49,10 +49,4 @@ test("a very long text is cut and says so", () => {
   const found = pieces("x".repeat(TEXT_LENGTH_MAX + 7));
   expect(found.at(-1)).toEqual({ text: "… 7 more characters", isStandIn: true, title: "cut here" });
   expect(found[0]?.text).toHaveLength(TEXT_LENGTH_MAX);
-});
-
-test("a path is one word to a shell", () => {
-  expect(quoted("/etc/hob/sites/shop-1.toml")).toBe("/etc/hob/sites/shop-1.toml");
-  expect(quoted("/srv/it's $HOME.toml")).toBe("'/srv/it'\\''s $HOME.toml'");
-  expect(quoted("")).toBe("''");
 });

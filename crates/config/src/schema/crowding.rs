@@ -81,20 +81,11 @@ pub static CONCURRENCY: SchemaTable = SchemaTable {
         .example("\"30s\"")
         .aka(&["timeout", "wait_max"]),
         V6_PREFIX,
-        SchemaKey::new(
-            "keys",
-            Integer {
-                min: 100,
-                max: 10_000_000,
-            },
-            Preset::Integer(100_000),
-        )
-        .says(
+        CLIENTS.says(
             "So many keys with requests in service are counted each for itself. Requests of others \
              share what one may with those whose addresses begin alike: 16 bits of IPv4, 32 of \
              IPv6.",
-        )
-        .example("1000000"),
+        ),
         SchemaKey::new("dry_run", Flag, Preset::Flag(false))
             .says(
                 "Nobody waits or is refused: `concurrency_dry_run` counts who would, and the \

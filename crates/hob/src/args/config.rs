@@ -34,7 +34,7 @@ pub(crate) enum ConfigCommand {
     Apply(ConfigApplyOptions),
     /// Put the text back from before the last apply, and have it come into force
     #[command(after_help = CONFIG_HELP)]
-    Rollback(ConfigRollbackOptions),
+    Rollback(ConfigChangeOptions),
 }
 
 /// The new text.
@@ -46,13 +46,6 @@ pub(crate) struct ConfigApplyOptions {
     /// What the admin page calls the text that was changed (its `hash`): no other is replaced
     #[arg(long, value_name = "HASH")]
     pub(crate) base: Option<String>,
-    #[command(flatten)]
-    pub(crate) change: ConfigChangeOptions,
-}
-
-/// The change that is taken back.
-#[derive(Args)]
-pub(crate) struct ConfigRollbackOptions {
     #[command(flatten)]
     pub(crate) change: ConfigChangeOptions,
 }

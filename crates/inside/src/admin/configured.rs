@@ -110,6 +110,13 @@ pub(super) fn answer(ask: &AdminRequest) -> Answered {
                 hash: text_hash(text),
                 in_force: text == in_force,
                 on_disk: on_disk.is_some(),
+                command: command.as_ref().map(|command| {
+                    let file = quoted(&path);
+                    format!(
+                        "{command} --file {file} --base {} new.toml",
+                        text_hash(text)
+                    )
+                }),
             }
         });
         let answer = ConfigFiles {
@@ -117,14 +124,13 @@ pub(super) fn answer(ask: &AdminRequest) -> Answered {
             generation,
             editable: why_not.is_none(),
             why_not,
-            command,
             can_roll_back: can_go_back,
         };
         (200, json!(answer))
     })
 }
 
-/// What changes the config where hob runs, if it stands in a file.
+/// The begin of what changes the config where hob runs, if it stands in a file.
 fn command(ask: &AdminRequest, sources: &ConfigSources) -> Option<String> {
     let (main, _) = sources.files().next().filter(|(path, _)| path.is_file())?;
     let sudo = match ask.admin.report.lock().keeper_uid {

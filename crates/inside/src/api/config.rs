@@ -15,9 +15,6 @@ pub struct ConfigFiles {
     pub editable: bool,
     /// Why they may not.
     pub why_not: Option<String>,
-    /// What changes it instead, where hob runs, as it is to be typed: `--file`, `--base` and the
-    /// file with the new text follow. Null where it can be changed from here, or not by who asks.
-    pub command: Option<String>,
     /// Something was changed from here that can be taken back.
     pub can_roll_back: bool,
 }
@@ -36,6 +33,9 @@ pub struct ConfigFile {
     pub in_force: bool,
     /// It can be read.
     pub on_disk: bool,
+    /// What puts the text of `new.toml` in its place where hob runs, as it is to be typed. Null
+    /// where it can be changed from here, or not by who asks.
+    pub command: Option<String>,
 }
 
 /// `POST /v1/config/check`: what another text for a file would come to.

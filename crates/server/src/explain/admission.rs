@@ -211,8 +211,8 @@ impl ExplainContext<'_> {
         self.refuse_supposed((rule, user), told, may, plain::error(403))
     }
 
-    /// The answer for a user whose groups nobody knows here, if it may not: what has to be for it to
-    /// be let in, why it is, and how groups are shown.
+    /// The answer for a user whose groups are not known here, if it may not. Of one that may: what
+    /// is taken to be so, why it is let in, and how it shows its groups.
     fn refuse_supposed(
         &self,
         (rule, user): (&SignInRule, &str),
