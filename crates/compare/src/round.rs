@@ -26,7 +26,7 @@ use crate::link::FrameCount;
 use crate::noise::cpu_mhz;
 use crate::rows::{ComparisonRow, Entrant, Per, RowRequest};
 use crate::running::RunningServer;
-use crate::server::CREDENTIALS;
+use crate::server::{CREDENTIALS, TOKEN};
 use crate::site::MANY;
 
 /// What came of a round.
@@ -323,6 +323,7 @@ fn fields(request: RowRequest, bytes: u64) -> Vec<(String, String)> {
         RowRequest::Part => vec![first_bytes(bytes)],
         RowRequest::Gzip => field("Accept-Encoding", "gzip"),
         RowRequest::SignedIn => field("Authorization", CREDENTIALS),
+        RowRequest::Token => field("Authorization", TOKEN),
         RowRequest::Whole | RowRequest::Upload(_) | RowRequest::AnyFile => vec![],
     }
 }

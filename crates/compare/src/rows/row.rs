@@ -87,8 +87,10 @@ pub(crate) enum RowRequest {
     /// All of it, compressed with gzip where the server does so: as many bytes as its answer must
     /// have, or any number that is not that of the plain one where the entrant says none.
     Gzip,
-    /// All of it, by somebody who signs in.
+    /// All of it, by somebody with a name and a password.
     SignedIn,
+    /// All of it, by somebody with a token.
+    Token,
 }
 
 /// One row: the same work for several.

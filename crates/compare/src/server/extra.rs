@@ -26,8 +26,16 @@ pub(crate) enum Extra {
     Conditions(u32),
     /// With a list of so many paths that have moved.
     Moved(u32),
-    /// With accounts: whoever asks signs in as [`CREDENTIALS`].
+    /// With so many places for requests of each client at once, which none of them comes near.
+    AtOnce,
+    /// With another ending that is tried where there is no file.
+    Try,
+    /// With accounts: whoever asks signs in with a password.
     SignIn,
+    /// With tokens that whoever asks brings along.
+    Token,
+    /// With a server that is asked about each request.
+    Forward,
     /// With neither history nor activity.
     Bare,
     /// With the names of clients, in a log.
@@ -78,21 +86,6 @@ pub(crate) enum Extra {
     StoredNoCache(FileSystem),
     /// With programs on another machine: this one, or one to which a round trip takes so long.
     Away(Option<Duration>),
-}
-
-/// Who signs in, as `Authorization` has it: ann, with the password sesame.
-pub(crate) const CREDENTIALS: &str = "Basic YW5uOnNlc2FtZQ==";
-/// The file of accounts with her in it, as Apache's `htpasswd` makes it where nothing is said: a
-/// thousand rounds of MD5.
-pub(super) const ACCOUNTS: &str = "ann:$apr1$BrK6Vndg$Z3s/wpZAKij45ht/kQWkF1\n";
-/// What it is called in the folder of a server.
-pub(super) const ACCOUNTS_FILE: &str = "accounts";
-
-/// So many networks, and behind them those that clients of a comparison are in.
-pub(super) fn networks(count: u32) -> impl Iterator<Item = String> {
-    let before = (0..count).map(|number| format!("10.{number}.0.0/16"));
-    let own = ["127.0.0.0/8", "172.16.0.0/12", "192.0.0.0/2"];
-    before.chain(own.map(str::to_owned))
 }
 
 /// How much hob tells of what it does.

@@ -1,18 +1,19 @@
 //! hob: this program or another build of it.
 
-use super::extra::{ACCOUNTS, ACCOUNTS_FILE, networks};
+use super::rules::{self, RuleText};
 use super::{Door, Extra, Ground, Setup};
 use crate::copies::COPIES;
 use crate::supervisor::ProgramCommand;
 
 pub(super) fn setup(ground: &Ground<'_>) -> Setup {
+    let rules = rules::of_hob(ground);
     let mut setup = Setup {
-        files: vec![("hob.toml", config(ground))],
+        files: vec![("hob.toml", config(ground, &rules))],
         folders: vec!["state"],
         programs: vec![program(ground, "hob")],
         ..Setup::default()
     };
-    setup.files.extend(files(ground.extra));
+    setup.files.extend(rules.files);
     if let Some(there) = there(ground) {
         setup.files.push(("there.toml", there));
         setup.folders.push("there");
@@ -22,7 +23,7 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
     setup
 }
 
-fn config(ground: &Ground<'_>) -> String {
+fn config(ground: &Ground<'_>, rules: &RuleText) -> String {
     let at = |name: &str| ground.path(name);
     let host = ground.host;
     let (log, top) = match ground.extra {
@@ -68,22 +69,18 @@ address = \"{host}:{port}\"
 {send_buffer}{secure}
 [[site]]
 root = \"{root}\"
-{rules}{routes}{copies}{store}{remote}{fastcgi}{scripts}{auth}",
+{rules}{routes}{copies}{store}{remote}{fastcgi}{scripts}{beside}",
         state = at("state"),
         port = ground.ports.clear,
         root = ground.site.root.display(),
-        rules = rules(ground.extra),
+        rules = rules.inside,
         routes = routes(ground.extra),
         copies = copies(ground),
         store = store(ground),
         remote = remote(ground),
         fastcgi = fastcgi(ground),
         scripts = ground.site.hob_routes(&shared(ground.extra)),
-        auth = match ground.extra {
-            Extra::SignIn =>
-                format!("\n[[auth]]\nname = \"staff\"\nhtpasswd = \"{ACCOUNTS_FILE}\"\n"),
-            _ => String::new(),
-        },
+        beside = rules.beside,
     )
 }
 
@@ -253,43 +250,6 @@ fn shared(extra: Extra) -> String {
         Extra::Chunks(count) => format!(", shared = {{ chunks = {count} }}"),
         Extra::ChunkKib(kib) => format!(", shared = {{ chunk = \"{kib}KiB\" }}"),
         _ => String::new(),
-    }
-}
-
-/// Who may ask, and how often.
-fn rules(extra: Extra) -> String {
-    match extra {
-        Extra::Allow(count) => {
-            let networks: Vec<String> = networks(count).map(|one| format!("\"{one}\"")).collect();
-            format!("access = {{ allow = [{}] }}\n", networks.join(", "))
-        }
-        Extra::Rate => "rate = { requests = \"1000000/s\", burst = 1000000 }\n".to_owned(),
-        Extra::Moved(_) => format!("redirects = \"{MOVED_FILE}\"\n"),
-        Extra::SignIn => "require = \"staff\"\n".to_owned(),
-        Extra::Conditions(count) => { 0..count }
-            .map(|number| {
-                format!(
-                    "\n[[site.route]]\npath = \"/*\"\nwhen = {{ query = {{ variant = \"{number}\" }} \
-                     }}\nrespond = {{ status = 404 }}\n"
-                )
-            })
-            .collect(),
-        _ => String::new(),
-    }
-}
-
-/// The list of paths that have moved.
-const MOVED_FILE: &str = "moved.txt";
-
-/// Files beside its config.
-fn files(extra: Extra) -> Vec<(&'static str, String)> {
-    match extra {
-        Extra::Moved(count) => {
-            let lines = (0..count).map(|number| format!("/old/{number}.html /new/{number}\n"));
-            vec![(MOVED_FILE, lines.collect())]
-        }
-        Extra::SignIn => vec![(ACCOUNTS_FILE, ACCOUNTS.to_owned())],
-        _ => vec![],
     }
 }
 

@@ -16,17 +16,19 @@ mod hob;
 mod lighttpd;
 mod nginx;
 mod python;
+mod rules;
 mod uwsgi;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use apache::Embedded;
-pub(crate) use extra::{CREDENTIALS, DiagnosticsLevel, Extra};
+pub(crate) use extra::{DiagnosticsLevel, Extra};
 pub(crate) use find::{Installed, Missing, find, names};
 use ground::STORE;
 pub(crate) use ground::{Door, Ground, OtherMachine, Ports, Setup};
 pub(crate) use hob::CONTROL;
 pub(crate) use lighttpd::has_lighttpd_deflate;
+pub(crate) use rules::{ASKED_PATH, CREDENTIALS, TOKEN};
 
 /// A server that can be told what to serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

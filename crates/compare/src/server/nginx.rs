@@ -2,8 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::extra::{ACCOUNTS, ACCOUNTS_FILE, networks};
-use super::{Door, Extra, Ground, Setup};
+use super::{Door, Ground, Setup, rules};
 use crate::copies::COPIES;
 use crate::supervisor::ProgramCommand;
 
@@ -33,9 +32,9 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
         doors.push(Door::Away(ground.away()));
     }
     fast_cgi.push_str(&copies(ground));
-    let (more_upstream, more) = rules(ground.extra);
-    upstream.push_str(more_upstream);
-    fast_cgi.push_str(&more);
+    let rules = rules::of_nginx(ground);
+    upstream.push_str(&rules.beside);
+    fast_cgi.push_str(&rules.inside);
     if let Some(store) = ground.store() {
         fast_cgi.push_str(&format!("    location /store/ {{ alias {store}/; }}\n"));
     }
@@ -44,9 +43,7 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
         ("nginx.conf", text),
         ("fastcgi_params", parameters("fastcgi")),
     ];
-    if ground.extra == Extra::SignIn {
-        files.push((ACCOUNTS_FILE, ACCOUNTS.to_owned()));
-    }
+    files.extend(rules.files);
     Setup {
         files,
         programs,
@@ -72,27 +69,6 @@ fn copies(ground: &Ground<'_>) -> String {
         ("plain", ""),
     ];
     all.map(location).concat()
-}
-
-/// Who may ask, and how often.
-fn rules(extra: Extra) -> (&'static str, String) {
-    match extra {
-        Extra::Allow(count) => {
-            let networks: String = networks(count)
-                .map(|one| format!("    allow {one};\n"))
-                .collect();
-            ("", format!("{networks}    deny all;\n"))
-        }
-        Extra::Rate => (
-            "  limit_req_zone $binary_remote_addr zone=each:10m rate=1000000r/s;\n",
-            "    limit_req zone=each burst=1000000 nodelay;\n".to_owned(),
-        ),
-        Extra::SignIn => (
-            "",
-            format!("    auth_basic staff;\n    auth_basic_user_file {ACCOUNTS_FILE};\n"),
-        ),
-        _ => ("", String::new()),
-    }
 }
 
 /// The program on another machine: over connections that are kept, and one for each request.
