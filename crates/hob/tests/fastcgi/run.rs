@@ -188,16 +188,24 @@ fn upgrade_starts_it_anew_and_fails_no_request() {
     let (_, first) = who(&site);
     let port = site.port();
     let asks = std::thread::spawn(move || {
-        let ask = || crate::harness::client::get(port, "/app/who.php").unwrap();
-        let mut all = std::iter::repeat_with(ask).take_while(|answer| {
-            assert_eq!(answer.status, 200, "{}", answer.text());
-            answer.text().ends_with(&first.to_string())
-        });
-        all.by_ref().count()
+        for number in 0.. {
+            let target = format!("/app/who.php?{number}");
+            let answer = crate::harness::client::get(port, &target).unwrap();
+            if answer.status != 200 {
+                return Err(target);
+            }
+            if !answer.text().ends_with(&first.to_string()) {
+                return Ok(number);
+            }
+        }
+        unreachable!()
     });
     let output = site.place.run(&["upgrade"]);
     assert!(output.status.success(), "{}", text_of(&output));
-    assert!(asks.join().unwrap() > 0);
+    match asks.join().unwrap() {
+        Ok(count) => assert!(count > 0),
+        Err(target) => panic!("{}\n{}", site.record(&target), site.stop_and_print()),
+    }
     wait_for_end(first);
     site.stop();
 }
