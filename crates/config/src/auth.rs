@@ -21,6 +21,7 @@ use super::route::pattern::Pattern;
 use super::route::template::{CapturedPath, has_captures};
 use super::text::is_header_name;
 use super::tree::Section;
+use super::when::RouteWhen;
 
 /// Accounts, and how people sign in with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +88,8 @@ pub struct SignInRule {
     pub all_groups: Vec<String>,
     /// Whom `access` lets in has not to sign in, and the other way round.
     pub is_alternative: bool,
+    /// Whom the route answers; others are left to the next one.
+    pub when: Option<Arc<RouteWhen>>,
 }
 
 /// What `require` says where nobody has to sign in.
@@ -383,26 +386,15 @@ pub(crate) fn read_require(
         }
         return Some(None);
     };
-    let has_groups = ["groups", "forward", "jwt", "pam"].map(|key| given[auth].1.has(key));
     let asked = [("groups", &groups), ("all_groups", &all_groups)].into_iter();
     let asks_groups = { asked }.find_map(|(key, names)| (!names.is_empty()).then_some(key));
+    let asks_groups = asks_groups.map(|key| section.spot(key));
     if given[auth].1.has("signed_urls") && !(users.is_empty() && asks_groups.is_none()) {
-        faults
-            .error(
-                section.spot("auth"),
-                format!("`[[auth]]` {name:?} has no users and no groups"),
-            )
-            .hint("whoever has a signed link may follow it: remove `users`, `groups` and `all_groups`");
-    } else if let Some(key) = asks_groups
-        && has_groups == [false; 4]
-    {
-        faults
-            .error(
-                section.spot(key),
-                format!("`[[auth]]` {name:?} has no groups"),
-            )
-            .see(given[auth].1.header, "it stands here")
-            .hint("add `groups = \"FILE\"` to it, or name `users`");
+        let hint = "whoever has a signed link may follow it: remove `users`, `groups` and \
+                    `all_groups`";
+        miss_accounts(name, section.spot("auth"), hint, faults);
+    } else if let Some(spot) = asks_groups {
+        miss_groups((name, given[auth].1), spot, faults);
     }
     Some(Some(Arc::new(SignInRule {
         auth,
@@ -410,5 +402,58 @@ pub(crate) fn read_require(
         groups,
         all_groups,
         is_alternative: section.word("satisfy") == "any",
+        when: None,
     })))
+}
+
+/// The rule of a route, which is for some of those who have signed in where its `when` says so.
+pub(crate) fn rule_of_route(
+    root: &Section,
+    section: &Section,
+    (rule, when): (Option<Arc<SignInRule>>, Option<&Arc<RouteWhen>>),
+    faults: &mut Faults<'_>,
+) -> Option<Arc<SignInRule>> {
+    let (Some(when), Some(asked)) = (when.filter(|when| when.asks_who()), section.section("when"))
+    else {
+        return rule;
+    };
+    let key = ["user", "group"][usize::from(when.users.is_empty())];
+    let Some(rule) = rule else {
+        faults
+            .error(asked.spot(key), "nobody signs in at this route")
+            .hint("add `require = \"NAME\"` of an `[[auth]]` to it, or to its site");
+        return None;
+    };
+    if let Some(auth) = root.sections("auth").get(rule.auth) {
+        let name = auth.text("name");
+        if auth.has("signed_urls") {
+            let hint = "whoever has a signed link may follow it: remove `user` and `group`";
+            miss_accounts(name, asked.spot(key), hint, faults);
+        } else if !when.groups.is_empty() {
+            miss_groups((name, auth), asked.spot("group"), faults);
+        }
+    }
+    Some(Arc::new(SignInRule {
+        when: Some(Arc::clone(when)),
+        ..(*rule).clone()
+    }))
+}
+
+fn miss_accounts(name: &str, spot: Spot, hint: &str, faults: &mut Faults<'_>) {
+    let message = format!("`[[auth]]` {name:?} has no users and no groups");
+    faults.error(spot, message).hint(hint);
+}
+
+/// Tells of groups that are asked for where accounts have none.
+fn miss_groups((name, auth): (&str, &Section), spot: Spot, faults: &mut Faults<'_>) {
+    if ["groups", "forward", "jwt", "pam"]
+        .iter()
+        .any(|key| auth.has(key))
+    {
+        return;
+    }
+    faults
+        .error(spot, format!("`[[auth]]` {name:?} has no groups"))
+        .see(auth.header, "it stands here")
+        .hint("add `groups = \"FILE\"` to it, or name users");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::access::{AccessRules, read_access};
 use super::address::check_host;
-use super::auth::{SignInRule, read_require};
+use super::auth::{SignInRule, read_require, rule_of_route};
 use super::bandwidth::read_bandwidth;
 use super::build::Logs;
 use super::build_after::{Answering, KnownAfter, check_answering};
@@ -338,6 +338,9 @@ impl SiteDefaults<'_> {
             warn_literal(text, section.text("path"), section.spot("rewrite"), faults);
         }
         let (when, listeners) = read_when(self.root, section, faults);
+        let rule = read_require(self.root, section, faults);
+        let rule = rule.unwrap_or_else(|| self.require.clone());
+        let require = rule_of_route(self.root, section, (rule, when.as_ref()), faults);
         let route = RouteConfig {
             path: section.text("path").to_owned(),
             when,
@@ -355,8 +358,7 @@ impl SiteDefaults<'_> {
             slash: answering.slash(),
             internal: section.flag("internal"),
             access: access.or_else(|| self.access.clone()),
-            require: read_require(self.root, section, faults)
-                .unwrap_or_else(|| self.require.clone()),
+            require,
             cors: read_cors(section, faults).or_else(|| self.cors.clone()),
             rate: read_rate(section, pattern.as_ref(), faults),
             concurrency: read_concurrency(section, pattern.as_ref(), faults),

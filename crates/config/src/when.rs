@@ -36,6 +36,17 @@ pub struct RouteWhen {
     pub tls: Option<bool>,
     /// Its client is of this share of all.
     pub share: Option<ClientShare>,
+    /// Who has signed in is one of these; empty is any.
+    pub users: Vec<String>,
+    /// Likewise in one of these groups.
+    pub groups: Vec<String>,
+}
+
+impl RouteWhen {
+    /// It is for some of those who have signed in.
+    pub fn asks_who(&self) -> bool {
+        !(self.users.is_empty() && self.groups.is_empty())
+    }
 }
 
 /// A name, and what is to stand behind it.
@@ -192,6 +203,8 @@ impl fmt::Display for RouteWhen {
         if let Some(share) = self.share {
             list("share", vec![share.to_string()]);
         }
+        list("user", self.users.clone());
+        list("group", self.groups.clone());
         f.write_str(&parts.join(", "))
     }
 }
@@ -208,12 +221,16 @@ pub(crate) fn read_when(
     let ConfigValue::Section(inner) = &given.value else {
         return (None, Vec::new());
     };
-    for key in ["method", "host", "address", "country"] {
+    for key in ["method", "host", "address", "country", "user", "group"] {
         miss_choices(key, inner, faults);
     }
     let (listeners, spots) = read_listeners(inner, faults);
     let countries = CountrySet::read(inner, "country", faults);
     miss_countries(root, &countries, inner.spot("country"), faults);
+    let texts = |key: &str| -> Vec<String> {
+        let texts = inner.given_texts(key).into_iter();
+        texts.map(|(text, _)| text.to_owned()).collect()
+    };
     let when = RouteWhen {
         methods: with_head(read_methods(inner.given_texts("method"), faults)),
         hosts: read_hosts(inner, faults),
@@ -230,6 +247,8 @@ pub(crate) fn read_when(
             _ => None,
         },
         share: read_share(inner, faults),
+        users: texts("user"),
+        groups: texts("group"),
     };
     let table = &super::schema::WHEN;
     if !table.all_keys().any(|key| inner.has(key.name)) {

@@ -51,6 +51,9 @@ fn serve(place: &Place, require: &str) -> Hob {
          [[site.route]]\npath = \"/files/*\"\nrequire = \"sso\"\nfiles = {{ root = \"site\" }}\n\
          [[site.route]]\npath = \"/lab/*\"\nfiles = {{ root = \"site\" }}\n\
          require = {{ auth = \"sso\", groups = [\"lab\"] }}\n\
+         [[site.route]]\npath = \"/some/*\"\nrequire = \"sso\"\n\
+         respond = {{ body = \"lab\" }}\nwhen = {{ group = [\"lab\"] }}\n\
+         [[site.route]]\npath = \"/some/*\"\nrequire = \"sso\"\ncgi = {{ script = \"cgi/echo\" }}\n\
          [[site.route]]\npath = \"/try/*\"\nrequire = \"sso\"\n\
          files = {{ root = \"site\", try = [\"{{path}}\", \"next\"] }}\n\
          [[site.route]]\npath = \"/try/*\"\nrequire = \"other\"\ncgi = {{ script = \"cgi/echo\" }}\n"
@@ -188,6 +191,13 @@ fn users_and_groups_of_the_answer_count() {
     let hob = serve(&place, "{ auth = \"sso\", groups = [\"lab\"] }");
     assert_eq!(get(&hob, "/inner/a", "ann").status, 200);
     assert_eq!(get(&hob, "/inner/a", "guest").status, 403);
+    assert_eq!(get(&hob, "/some/a", "ann").text(), "lab");
+    assert_eq!(get(&hob, "/some/a", "guest").text(), "|forward|||\n");
+    assert_eq!(get(&hob, "/some/a", "denied").status, 403);
+    // A session that the first route had renewed is told all the same.
+    let renewed = get(&hob, "/some/a", "fresh");
+    assert_eq!(renewed.text(), "ann|forward|ann||\n");
+    assert_eq!(renewed.header("set-cookie"), Some("session=ann; Path=/"));
     hob.stop();
     let place = Place::new();
     let hob = serve(

@@ -405,7 +405,10 @@ fn users_and_groups_of_the_claims_count() {
     let place = Place::new();
     let jwt = ", user = \"/who/name\", groups = \"scope\"";
     let require = "{ auth = \"tokens\", users = [\"ann\"], groups = [\"lab\"] }";
-    let hob = serve(&place, &issuer.keys(&PAIRS), jwt, &inner(require));
+    let some = "[[site.route]]\npath = \"/inner/*\"\nrequire = \"tokens\"\n\
+                respond = { status = 203 }\nwhen = { user = [\"dan\"] }\n";
+    let site = format!("{some}{}", inner(require));
+    let hob = serve(&place, &issuer.keys(&PAIRS), jwt, &site);
     let with = |case: &str, claims: Value| {
         let token = issuer.sign("ES256", "es", &claims_with(&claims));
         let path = format!("/inner/a.txt?{case}");
@@ -414,6 +417,7 @@ fn users_and_groups_of_the_claims_count() {
         (answer.status, user, challenge(&answer).to_owned())
     };
     let good = |user: &str| (200, user.to_owned(), String::new());
+    assert_eq!(with("dan", json!({"who": {"name": "dan"}})).0, 203);
     assert_eq!(with("ann", json!({"who": {"name": "ann"}})), good("ann"));
     let lab = json!({"who": {"name": "bob"}, "scope": "read lab"});
     assert_eq!(with("lab", lab), good("bob"));

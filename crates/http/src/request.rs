@@ -66,7 +66,7 @@ pub struct ToldOfClient {
 }
 
 /// Names and values that were said of a request.
-pub type ToldVariables = Rc<[(Box<[u8]>, Box<[u8]>)]>;
+pub type ToldVariables = Arc<[(Box<[u8]>, Box<[u8]>)]>;
 
 impl ConnectionFacts {
     /// The client spoke TLS: with this server, or with one in front of it that is believed.

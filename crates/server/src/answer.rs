@@ -296,22 +296,39 @@ impl HandlerContext {
         request: &Request,
         place: (&[u8], usize),
     ) -> Answered {
-        let dressed = move |sites: &Sites, refusal| match sites.route(at.0, at.1) {
-            Some((site, route)) => dress(site, Some(route), refusal),
-            None => refusal,
-        };
         let admission = match self.admission(sites, at, request, place.0, None) {
             Admission::Yes => return self.serve(sites, at, request, place),
-            Admission::No(refusal) => Admission::No(dressed(sites, refusal)),
+            Admission::No(refusal) => return self.not_admitted(sites, at, request, refusal),
             Admission::Later(checked) => {
-                let sites = Arc::clone(sites);
+                let (desk, sites, request) = (Rc::clone(self), Arc::clone(sites), request.clone());
                 Admission::Later(Box::pin(async move {
-                    checked.await.map(|refusal| dressed(&sites, refusal))
+                    let refusal = checked.await?;
+                    let answered = desk.not_admitted(&sites, at, &request, refusal);
+                    Some(answered.wait().await)
                 }))
             }
         };
         let serve = (admission, HandlerContext::serve as AfterAdmission);
         self.when_admitted(sites, at, request, place, serve)
+    }
+
+    /// What a client gets whom a route does not let in: its refusal, or the next one's answer where
+    /// it leaves the request to that.
+    fn not_admitted(
+        self: &Rc<HandlerContext>,
+        sites: &Arc<Sites>,
+        at: (u32, u32),
+        request: &Request,
+        refusal: Response,
+    ) -> Answered {
+        if refusal.status() == ELSEWHERE {
+            let way = programs::ProgramDispatch::new(self, sites, request, at);
+            return Answered::Later(Box::pin(way.finish(Answered::Ready(refusal))));
+        }
+        Answered::Ready(match sites.route(at.0, at.1) {
+            Some((site, route)) => dress(site, Some(route), refusal),
+            None => refusal,
+        })
     }
 
     /// The same for who has it.

@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod authorities;
+mod by_hash;
 pub mod cache;
 pub mod dns;
 pub mod explain;

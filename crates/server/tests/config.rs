@@ -328,6 +328,10 @@ fn each_example_of_the_schema_and_each_default_list_is_accepted() {
                 &format!("[{table}]\n")
             }
             "admin.user" => "[[admin.user]]\n",
+            "site.route.when" => {
+                "[[auth]]\nname = \"staff\"\nhtpasswd = \"a\"\ngroups = \"b\"\n[[site]]\n\
+                 require = \"staff\"\n[[site.route]]\n[site.route.when]\n"
+            }
             table if table.starts_with("acme") => &format!("[{table}]\n"),
             _ => &format!("[[site]]\n[[site.route]]\n[{table}]\n"),
         };

@@ -85,6 +85,18 @@ pub static WHEN: SchemaTable = SchemaTable {
             )
             .example("\"10%\"")
             .aka(&["percent", "weight", "split"]),
+        SchemaKey::new("user", Texts, Nothing("any"))
+            .says(
+                "Who has signed in is one of these accounts. It is asked last, by the route's own \
+                 `require`: who has not signed in is asked to, and who is another one is left to \
+                 the next route, whose own `require` says whether they may.",
+            )
+            .example("[\"ann\"]")
+            .aka(&["users"]),
+        SchemaKey::new("group", Texts, Nothing("any"))
+            .says("Who has signed in is in one of these groups; likewise.")
+            .example("[\"staff\"]")
+            .aka(&["groups"]),
     ],
 };
 

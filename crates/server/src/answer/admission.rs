@@ -10,10 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hob_http::{Answered, Known, Request, Response, SignedIn};
+use hob_trace::watch::RequestStage;
 use hob_trace::{Fault, RefusedBy};
 
 use super::crowding::{LimitedRequest, RateMoment};
 use super::{HandlerContext, note_fault};
+use crate::handle::files::find::next_route;
 use crate::handle::plain;
 use crate::serve::accounts::open_accounts;
 use crate::serve::captured::{CapturedRequest, NameLookup};
@@ -161,6 +163,7 @@ impl HandlerContext {
             request.sign_in(nobody(sites.auth.get(rule.auth)));
         }
         match refusal.is_none() && has_alternative(rule, route) {
+            true if rule.when.is_some() => Admission::No(next_route()),
             true => Admission::Yes,
             false => self.signing_in(sites, (site, route), rule, (request, ask.counted.path)),
         }
@@ -447,7 +450,8 @@ impl HandlerContext {
         plain::ask_who(realm)
     }
 
-    /// Notes who has signed in; what they get if they may not.
+    /// Notes who has signed in; what they get if they may not, which is the next route's where this
+    /// one is not for them.
     pub(super) fn enter_account(
         &self,
         rule: &SignInRule,
@@ -456,6 +460,11 @@ impl HandlerContext {
         request: &Request,
     ) -> Option<Response> {
         request.sign_in(signed_in);
+        if !auth::answers(rule, account) {
+            let text = format_args!("`when` does not have {:?}", account.name);
+            request.tell(RequestStage::Step, text);
+            return Some(next_route());
+        }
         if auth::may(rule, account) {
             return None;
         }
@@ -474,10 +483,10 @@ fn nobody(auth: Option<&ServedAuth>) -> SignedIn {
             let fields = source.rules.fields.iter();
             fields.map(|(name, _)| none(name)).collect()
         }
-        _ => Rc::default(),
+        _ => Arc::default(),
     };
     SignedIn {
-        user: Arc::from(""),
+        user: Arc::default(),
         scheme: "",
         fields,
         cookies: Vec::new(),
@@ -489,7 +498,7 @@ pub(super) fn basic(account: &AuthAccount) -> SignedIn {
     SignedIn {
         user: Arc::clone(&account.name),
         scheme: "Basic",
-        fields: Rc::default(),
+        fields: Arc::default(),
         cookies: Vec::new(),
     }
 }

@@ -208,7 +208,7 @@ fn believe(request: &Request, carried: &CarriedRequest) {
     let told = ToldOfClient {
         is_secure: Some(said(b"HTTPS").is_some()),
         field: Rc::from("hob-request"),
-        variables: Some(Rc::clone(&carried.variables)),
+        variables: Some(Arc::clone(&carried.variables)),
     };
     request.believe(client.and_then(|text| text.parse::<IpAddr>().ok()), told);
 }

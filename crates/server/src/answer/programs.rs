@@ -32,6 +32,8 @@ pub(super) struct ProgramDispatch {
     site: u32,
     /// The route that answers now.
     route: u32,
+    /// The path by which it does, as it would be sent, where that is not the request's own.
+    led_to: Option<Vec<u8>>,
     redirects: usize,
     /// Times a file turned out to be another route's to answer for.
     led_on: usize,
@@ -70,6 +72,7 @@ impl ProgramDispatch {
             request: request.clone(),
             site,
             route,
+            led_to: None,
             redirects: 0,
             led_on: 0,
             said: Vec::new(),
@@ -196,8 +199,11 @@ impl ProgramDispatch {
         self.led_on += 1;
         self.check_redirects()?;
         let location = response.fields().value(b"Location");
+        if let Some(location) = location {
+            self.led_to = Some(location.to_vec());
+        }
         let head = self.request.head();
-        let raw = location.unwrap_or(head.path());
+        let raw = self.led_to.as_deref().unwrap_or(head.path());
         let mut room = Vec::new();
         let normal = target::normalise(raw, &mut room).map_err(|_| 404u16)?;
         let mut path = normal.path(raw, &room);
@@ -209,9 +215,11 @@ impl ProgramDispatch {
                 site.find(path, &self.request)
             }
             None => {
-                let text = format_args!("no such file: the next route answers");
+                let text = format_args!("the next route answers");
                 self.request.tell(RequestStage::Step, text);
-                path = self.request.rewritten_path().unwrap_or(path);
+                if self.led_to.is_none() {
+                    path = self.request.rewritten_path().unwrap_or(path);
+                }
                 site.find_behind(path, self.route, &self.request)
             }
         };
@@ -274,6 +282,7 @@ impl ProgramDispatch {
     /// Has the site answer another path. The error is a status.
     fn redirect(&mut self, site: &ServedSite, target: &[u8]) -> Result<Answered, u16> {
         self.redirects += 1;
+        self.led_to = None;
         self.check_redirects()
             .inspect_err(|_| self.request.set_detail(target))?;
         let shown = target.escape_ascii();

@@ -9,6 +9,7 @@ use hob_trace::{Fault, RefusedBy};
 
 use super::admission::{Admission, PASSWORD_LANE};
 use super::{HandlerContext, note_fault};
+use crate::handle::files::find::ELSEWHERE;
 use crate::handle::plain;
 use crate::step::auth;
 use crate::step::auth::tokens::claims::SignedClaims;
@@ -167,7 +168,10 @@ impl HandlerContext {
         }
         let account = &good.claims.account;
         // Who may is let in here; who may not is told so by the RFC's words.
-        self.enter_account(rule, account, signed_in(&good.claims), request)?;
+        let refusal = self.enter_account(rule, account, signed_in(&good.claims), request)?;
+        if refusal.status() == ELSEWHERE {
+            return Some(refusal);
+        }
         let text = auth::NOT_NAMED.trim_start_matches("require: ");
         let refusal = ("insufficient_scope", text);
         Some(plain::ask_for_token(403, &source.realm, Some(refusal)))
@@ -179,7 +183,7 @@ fn signed_in(claims: &SignedClaims) -> SignedIn {
     SignedIn {
         user: Arc::clone(&claims.account.name),
         scheme: "Bearer",
-        fields: claims.fields.iter().cloned().collect(),
+        fields: Arc::clone(&claims.fields),
         cookies: Vec::new(),
     }
 }

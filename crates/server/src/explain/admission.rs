@@ -7,6 +7,7 @@ use hob_http::Response;
 use super::follow::{ExplainContext, shown};
 use super::rules::RuleOutcome;
 use super::told::Explanation;
+use crate::handle::files::find::next_route;
 use crate::handle::plain;
 use crate::serve::accounts::open_accounts;
 use crate::serve::captured::CapturedRequest;
@@ -41,6 +42,9 @@ impl ExplainContext<'_> {
         let asks_who = route.access.as_deref().is_some_and(AccessRules::asks_who);
         if asks_who && refusal.is_none() {
             if self.request.facts().peer.is_some() {
+                if rule.when.is_some() {
+                    return leave(route, "who has not signed in", told);
+                }
                 let why = "`satisfy = \"any\"`: whom `access` lets in has not to sign in";
                 self.rule(told, "require.satisfy", RuleOutcome::LetsIn, why.to_owned());
                 return None;
@@ -112,7 +116,9 @@ impl ExplainContext<'_> {
                     return self.refuse_for(told, NOBODY, Some(why), answer);
                 }
             },
-            ServedAuth::Route(asked) => return self.refuse_forwarded(&asked.path, rule, told),
+            ServedAuth::Route(asked) => {
+                return self.refuse_forwarded(&asked.path, (rule, route), told);
+            }
             ServedAuth::SignedUrls(keys) => {
                 let target = self.request.sent_head().target();
                 let Err(refusal) = keys.check(target, hob_http::unix_ms() / 1000) else {
@@ -122,10 +128,10 @@ impl ExplainContext<'_> {
                 };
                 return self.refuse_for(told, refusal.reason(), None, plain::error(403));
             }
-            ServedAuth::Tokens(source) => return self.refuse_token(source, rule, told),
-            ServedAuth::Pam(source) => return self.refuse_system_user(source, rule, told),
+            ServedAuth::Tokens(source) => return self.refuse_token(source, (rule, route), told),
+            ServedAuth::Pam(source) => return self.refuse_system_user(source, (rule, route), told),
         };
-        self.refuse_account(source, rule, told)
+        self.refuse_account(source, (rule, route), told)
     }
 
     /// Adds that `require` refuses, and gives the answer for it.
@@ -146,7 +152,7 @@ impl ExplainContext<'_> {
     fn refuse_account(
         &self,
         source: &AuthSource,
-        rule: &SignInRule,
+        (rule, route): (&SignInRule, &sites::ServedRoute),
         told: &mut Explanation,
     ) -> Option<Response> {
         let name = &source.name;
@@ -176,6 +182,9 @@ impl ExplainContext<'_> {
                 in_groups(&account.groups)
             ),
         };
+        if !auth::answers(rule, tried) {
+            return leave(route, &who, told);
+        }
         if !auth::may(rule, tried) {
             let why = format!("{who}, may not");
             return self.refuse_for(told, auth::NOT_NAMED, Some(why), plain::error(403));
@@ -195,7 +204,7 @@ impl ExplainContext<'_> {
     fn refuse_forwarded(
         &self,
         path: &str,
-        rule: &SignInRule,
+        (rule, route): (&SignInRule, &sites::ServedRoute),
         told: &mut Explanation,
     ) -> Option<Response> {
         let asked = format!("the route of {path}, which is not asked here,");
@@ -208,19 +217,24 @@ impl ExplainContext<'_> {
         let provided = format!("{asked} says that they are {user:?}");
         let why = format!("{user:?} may, if {asked} says so");
         let may = (provided, why, "it has them in".to_owned());
-        self.refuse_supposed((rule, user), told, may, plain::error(403))
+        self.refuse_supposed((rule, route, user), told, may, plain::error(403))
     }
 
     /// The answer for a user whose groups are not known here, if it may not. Of one that may: what
     /// is taken to be so, why it is let in, and how it shows its groups.
     fn refuse_supposed(
         &self,
-        (rule, user): (&SignInRule, &str),
+        (rule, route, user): (&SignInRule, &sites::ServedRoute, &str),
         told: &mut Explanation,
         (provided, why, shown): (String, String, String),
         answer: Response,
     ) -> Option<Response> {
-        let (provided, why) = if auth::may(rule, &self.supposed(user)) {
+        let supposed = self.supposed(user);
+        if !auth::answers(rule, &supposed) {
+            let who = format!("{user:?}, {}", in_groups(self.groups));
+            return leave(route, &who, told);
+        }
+        let (provided, why) = if auth::may(rule, &supposed) {
             (format!("{provided}{}", and_in(self.groups)), why)
         } else if let Some(groups) = self.groups_that_would_do(rule, user) {
             (
@@ -255,7 +269,7 @@ impl ExplainContext<'_> {
     fn refuse_system_user(
         &self,
         source: &PamSource,
-        rule: &SignInRule,
+        (rule, route): (&SignInRule, &sites::ServedRoute),
         told: &mut Explanation,
     ) -> Option<Response> {
         let asked = format!(
@@ -270,7 +284,7 @@ impl ExplainContext<'_> {
         let provided = format!("{asked} lets {user:?} in");
         let why = format!("{user:?} may, where {asked} lets it in");
         let may = (provided, why, "it is in".to_owned());
-        self.refuse_supposed((rule, user), told, may, plain::error(403))
+        self.refuse_supposed((rule, route, user), told, may, plain::error(403))
     }
 
     /// The accounts of the file that the route's captures give, which is told; `None` where there
@@ -306,7 +320,7 @@ impl ExplainContext<'_> {
     fn refuse_token(
         &self,
         source: &TokenSource,
-        rule: &SignInRule,
+        (rule, route): (&SignInRule, &sites::ServedRoute),
         told: &mut Explanation,
     ) -> Option<Response> {
         let answer = |status: u16| plain::ask_for_token(status, &source.realm, None);
@@ -321,7 +335,7 @@ impl ExplainContext<'_> {
                     answer(400),
                 );
             }
-            ShownToken::None => return self.refuse_tokenless(source, rule, told),
+            ShownToken::None => return self.refuse_tokenless(source, (rule, route), told),
         };
         match source.check_waiting(token, hob_http::unix_ms()) {
             Err(TokenRefusal::KeysAway) => {
@@ -329,6 +343,11 @@ impl ExplainContext<'_> {
                 self.refuse_for(told, reason, None, plain::busy_for(AGAIN.as_secs()))
             }
             Err(refusal) => self.refuse_for(told, refusal.reason(), None, answer(401)),
+            Ok(good) if !auth::answers(rule, &good.claims.account) => {
+                let account = &good.claims.account;
+                let who = format!("{:?}, {}", account.name, in_groups(&account.groups));
+                leave(route, &who, told)
+            }
             Ok(good) if auth::may(rule, &good.claims.account) => {
                 let why = format!(
                     "the token is of {issuer:?}, for {:?}",
@@ -345,7 +364,7 @@ impl ExplainContext<'_> {
     fn refuse_tokenless(
         &self,
         source: &TokenSource,
-        rule: &SignInRule,
+        (rule, route): (&SignInRule, &sites::ServedRoute),
         told: &mut Explanation,
     ) -> Option<Response> {
         let answer = |status: u16| plain::ask_for_token(status, &source.realm, None);
@@ -360,7 +379,7 @@ impl ExplainContext<'_> {
         let provided = format!("a token of {issuer:?} is shown that is good, for {user:?}");
         let why = format!("{user:?} may, with a token of {issuer:?}");
         let may = (provided, why, format!("its {:?} has", source.rules.groups));
-        self.refuse_supposed((rule, user), told, may, answer(403))
+        self.refuse_supposed((rule, route, user), told, may, answer(403))
     }
 
     /// The answer for who may not have the route's. What is not known of the client is not held
@@ -421,6 +440,13 @@ impl ExplainContext<'_> {
 
 /// In the words of the record.
 const NOBODY: &str = "require: nobody has signed in";
+
+/// A route's `when` does not have somebody: the next one answers.
+fn leave(route: &sites::ServedRoute, who: &str, told: &mut Explanation) -> Option<Response> {
+    let why = format!("it is not for {who}");
+    told.left.push((route.index as usize, why));
+    Some(next_route())
+}
 
 fn in_groups(groups: &[String]) -> String {
     match groups {

@@ -20,6 +20,7 @@ use super::when;
 use crate::handle::config::{
     Config, ConfigSources, ListenAddress, LogChoice, LogSettings, SourceLocation, UnknownHost,
 };
+use crate::handle::files::find::ELSEWHERE;
 use crate::handle::plain;
 use crate::limits::limits;
 use crate::route::host::{Chosen, ChosenBy, normalise_host};
@@ -334,7 +335,11 @@ impl ExplainContext<'_> {
         let passed = before.map_or(0, |before| before as usize + 1);
         for route in { told.routes.iter_mut() }.take(passed) {
             if route.mismatch.is_none() {
-                route.mismatch = Some("has no such file, and leaves the request on".to_owned());
+                let left = told.left.iter().find(|(index, _)| *index == route.index);
+                let why = left.map_or("has no such file, and leaves the request on", |(_, why)| {
+                    why
+                });
+                route.mismatch = Some(why.to_owned());
                 route.is_skipped = true;
             }
         }
@@ -365,8 +370,12 @@ impl ExplainContext<'_> {
             told.note("`slash`: the route uses another form of the path".to_owned());
             return redirect;
         }
-        if let Some(answer) = self.before_handler(route, path, told) {
-            return answer;
+        match self.before_handler(route, path, told) {
+            None => {}
+            Some(left) if left.status() == ELSEWHERE => {
+                return self.route_behind((site, settings), index, told);
+            }
+            Some(answer) => return answer,
         }
         told.body_bytes_max = Some(route.body_bytes_max);
         if !self.request.limit_body(route.body_bytes_max) && !site.leads_on(route) {

@@ -4,8 +4,8 @@
 //! are requests under way. Where it knows as many keys as it may, those of others share the gate of
 //! their network.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::collections::hash_map::Entry;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,6 +13,7 @@ use hob_config::ConcurrencySettings;
 use hob_trace::Mutex;
 use hob_trace::metric::ThreadCounters;
 
+use crate::by_hash::ByHash;
 use crate::handle::script::gate::{Gate, GateAdmission, GateWaiter, Permit};
 use crate::step::request_key::CountedRequest;
 
@@ -33,17 +34,19 @@ pub struct KeyGates {
     hasher: RandomState,
     /// Most that are inside of a gate, and most that wait at it.
     limits: Mutex<(usize, usize)>,
-    shards: Box<[Mutex<HashMap<GateKey, SharedGate>>]>,
+    shards: Box<[Mutex<GateTable>]>,
     /// Keys with gates of their own now.
     known: AtomicUsize,
 }
 
 /// Whose a gate is, by the hash of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GateKey {
     Own(u64),
     Crowd(u64),
 }
+
+type GateTable = ByHash<GateKey, SharedGate>;
 
 /// A gate, and how many places at it there are, inside and waiting.
 #[derive(Debug)]
@@ -111,7 +114,7 @@ impl KeyGates {
     }
 
     /// A seat at the gate of a key. False beside it: it is the gate of its crowd.
-    fn seat(self: &Arc<KeyGates>, key: &[u8], crowd: &[u8]) -> (GateSeat, bool) {
+    fn seat(self: &Arc<KeyGates>, key: impl Hash, crowd: impl Hash) -> (GateSeat, bool) {
         let own = GateKey::Own(self.hasher.hash_one(key));
         let known = self.seat_at(own, |all| {
             let mut before = all.known.load(Ordering::Relaxed);
@@ -144,13 +147,13 @@ impl KeyGates {
         may_add: impl FnOnce(&KeyGates) -> bool,
     ) -> Option<GateSeat> {
         let mut shard = self.shard(key).lock();
-        let shared = match shard.get_mut(&key) {
-            Some(shared) => shared,
-            None if !may_add(self) => return None,
-            None => {
+        let shared = match shard.entry(key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(_) if !may_add(self) => return None,
+            Entry::Vacant(place) => {
                 let (running_max, queue_max) = *self.limits.lock();
                 let gate = Arc::new(Gate::new(running_max, queue_max));
-                shard.entry(key).or_insert(SharedGate { gate, users: 0 })
+                place.insert(SharedGate { gate, users: 0 })
             }
         };
         shared.users += 1;
@@ -161,9 +164,8 @@ impl KeyGates {
         })
     }
 
-    fn shard(&self, key: GateKey) -> &Mutex<HashMap<GateKey, SharedGate>> {
-        let (GateKey::Own(hash) | GateKey::Crowd(hash)) = key;
-        &self.shards[hash as usize % SHARDS]
+    fn shard(&self, key: GateKey) -> &Mutex<GateTable> {
+        &self.shards[key.number() as usize % SHARDS]
     }
 
     /// Keys with gates of their own now.
@@ -173,18 +175,33 @@ impl KeyGates {
     }
 }
 
+impl GateKey {
+    fn number(self) -> u64 {
+        let (GateKey::Own(hash) | GateKey::Crowd(hash)) = self;
+        hash
+    }
+}
+
+impl Hash for GateKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Its lowest bits are those of its shard, the same for all there.
+        state.write_u64(self.number().rotate_right(SHARDS.ilog2()));
+    }
+}
+
 impl Drop for GateSeat {
     fn drop(&mut self) {
         let mut shard = self.gates.shard(self.key).lock();
-        let Some(shared) = shard.get_mut(&self.key) else {
+        let Entry::Occupied(mut known) = shard.entry(self.key) else {
             debug_assert!(false, "a gate stays while it has seats");
             return;
         };
+        let shared = known.get_mut();
         shared.users -= 1;
         if shared.users > 0 {
             return;
         }
-        shard.remove(&self.key);
+        known.remove();
         drop(shard);
         if matches!(self.key, GateKey::Own(_)) {
             self.gates.known.fetch_sub(1, Ordering::Relaxed);
@@ -200,7 +217,7 @@ impl ConcurrencyLimit {
         counters: &Arc<ThreadCounters>,
     ) -> (ServiceAdmission, bool) {
         let key = counted.key(&self.settings.by, self.settings.v6_prefix);
-        let (seat, is_alone) = self.gates.seat(&key, &counted.crowd());
+        let (seat, is_alone) = self.gates.seat(key, counted.crowd());
         let admission = match seat.gate.enter() {
             GateAdmission::Permit(permit) => {
                 ServiceAdmission::Place(ServicePlace::new(permit, seat, counters))

@@ -11,6 +11,7 @@ pub mod pam;
 pub mod password;
 pub(crate) mod remembered;
 pub mod signed_urls;
+mod tag;
 pub mod tokens;
 
 use std::os::unix::fs::MetadataExt;
@@ -26,9 +27,9 @@ use hob_trace::Mutex;
 use self::accounts::{Accounts, AuthAccount};
 use self::captured::{AccountPlace, CapturedAuth};
 use self::pam::PamSource;
-use self::remembered::PasswordTag;
 pub(crate) use self::remembered::{PasswordTurn, RememberedPasswords};
 use self::signed_urls::LinkKeys;
+use self::tag::CredentialTag;
 use self::tokens::TokenSource;
 use self::tokens::issuer::Issuers;
 
@@ -158,7 +159,7 @@ pub struct GivenPassword {
     /// Whose.
     pub name: String,
     password: Vec<u8>,
-    tag: PasswordTag,
+    tag: CredentialTag,
 }
 
 impl AuthSource {
@@ -281,6 +282,16 @@ impl AuthSource {
     }
 }
 
+/// Whether a route answers those with an account, or leaves them to the next one.
+pub fn answers(rule: &SignInRule, account: &AuthAccount) -> bool {
+    rule.when.as_ref().is_none_or(|when| {
+        let is_user =
+            when.users.is_empty() || when.users.iter().any(|name| **name == *account.name);
+        let is_member = |group| account.groups.contains(group);
+        is_user && (when.groups.is_empty() || when.groups.iter().any(is_member))
+    })
+}
+
 /// Whether an account is one of those that a rule lets in.
 pub fn may(rule: &SignInRule, account: &AuthAccount) -> bool {
     let is_any = rule.users.is_empty() && rule.groups.is_empty();
@@ -335,6 +346,7 @@ fn read_file(path: &Path) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::tag::TagKey;
     use super::*;
 
     fn settings(htpasswd: std::path::PathBuf) -> AuthSettings {
@@ -439,10 +451,11 @@ mod tests {
         else {
             panic!("it can be read")
         };
-        let given = |tag| GivenPassword {
+        let key = TagKey::new().unwrap();
+        let given = |number: u8| GivenPassword {
             name: String::new(),
             password: Vec::new(),
-            tag: [tag; 32],
+            tag: key.tag(&[number]),
         };
         let (one, two) = (given(1), given(2));
         let mut now = Context::from_waker(Waker::noop());
@@ -476,6 +489,7 @@ mod tests {
             groups: texts(groups),
             all_groups: texts(all_groups),
             is_alternative: false,
+            when: None,
         };
         let rule = |users: &[&str], groups: &[&str]| of_all(users, groups, &[]);
         assert!(may(&rule(&[], &[]), ann) && may(&rule(&["bob", "ann"], &[]), ann));

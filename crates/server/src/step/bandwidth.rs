@@ -15,7 +15,7 @@ use hob_http::{Body, BodyError, BodyStream, Chunk, Fields, FileBody, Request, Re
 use hob_trace::metric::ThreadCounters;
 
 use super::rate::RateClients;
-use super::request_key::{client_of, crowd_of};
+use super::request_key::{ClientNetwork, client_of, crowd_of};
 
 /// The bandwidth of a site or a route.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ struct PacedBody {
     source: PacedSource,
     len: Option<u64>,
     /// The client and its network, where clients are counted.
-    client: Option<(Vec<u8>, Vec<u8>)>,
+    client: Option<(ClientNetwork, ClientNetwork)>,
     timer: Timer,
     /// A piece whose time has not come.
     held: Option<Chunk>,

@@ -7,9 +7,9 @@
 //! are free. The table has twice as many places as there may be clients; where a client finds none,
 //! it is counted together with others of its network.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hob_config::RateSettings;
 use hob_trace::Mutex;
@@ -39,7 +39,6 @@ pub enum RateOutcome {
 pub struct RateClients {
     /// So many have places.
     pub keys: usize,
-    begin: Instant,
     hasher: RandomState,
     shards: Box<[Mutex<Vec<RatePlace>>]>,
     /// Of those who found no place.
@@ -76,7 +75,6 @@ impl RateClients {
             .max(PLACES_TRIED);
         RateClients {
             keys,
-            begin: Instant::now(),
             hasher: RandomState::new(),
             // Memory of zeroes costs nothing until it is used.
             shards: (0..shards)
@@ -90,8 +88,8 @@ impl RateClients {
     /// to wait for that. False beside it: it is counted with its crowd.
     pub(crate) fn reserve(
         &self,
-        client: &[u8],
-        crowd: &[u8],
+        client: impl Hash,
+        crowd: impl Hash,
         cost_ns: u64,
         now_ns: u64,
     ) -> (u64, bool) {
@@ -103,7 +101,13 @@ impl RateClients {
 
     /// Takes a request of a client at a time, or finds it too early. False beside it: the client
     /// found no place and is counted with its crowd.
-    fn take(&self, client: &[u8], crowd: &[u8], pace: Pace, now_ns: u64) -> (RateOutcome, bool) {
+    fn take(
+        &self,
+        client: impl Hash,
+        crowd: impl Hash,
+        pace: Pace,
+        now_ns: u64,
+    ) -> (RateOutcome, bool) {
         self.move_on(client, crowd, now_ns, |right_ns| {
             pace.take(right_ns, now_ns)
         })
@@ -113,8 +117,8 @@ impl RateClients {
     /// the client found no place, and it was that of its crowd.
     fn move_on<T>(
         &self,
-        client: &[u8],
-        crowd: &[u8],
+        client: impl Hash,
+        crowd: impl Hash,
         now_ns: u64,
         next: impl FnOnce(u64) -> (T, u64),
     ) -> (T, bool) {
@@ -176,8 +180,8 @@ impl RateLimit {
             early_ns: interval_ns.saturating_mul(u64::from(settings.burst) - 1),
         };
         let key = counted.key(&settings.by, settings.v6_prefix);
-        let now_ns = u64::try_from(clients.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        clients.take(&key, &counted.crowd(), pace, now_ns)
+        let now_ns = counted.request.reactor().now_us().saturating_mul(1000);
+        clients.take(key, counted.crowd(), pace, now_ns)
     }
 }
 

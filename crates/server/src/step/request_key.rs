@@ -1,5 +1,7 @@
 //! What requests have in common that are counted together, by `rate` and `concurrency`.
 
+use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr};
 
 use hob_config::RateKey;
@@ -20,48 +22,83 @@ pub(crate) struct CountedRequest<'a> {
     pub(crate) path: &'a [u8],
 }
 
-impl CountedRequest<'_> {
+/// By what requests are counted together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RequestKey<'a> {
+    /// A value that they have in common.
+    Value(Cow<'a, [u8]>),
+    /// Where they come from; no value is the same.
+    Client(ClientNetwork),
+}
+
+/// A client by its address or a network of it; none is whoever connects over a Unix socket.
+pub(crate) type ClientNetwork = Option<IpAddr>;
+
+impl Hash for RequestKey<'_> {
+    /// In as few words as tell them apart: it is done for each request.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            RequestKey::Value(value) => {
+                state.write(value);
+                state.write_u8(1);
+            }
+            RequestKey::Client(None) => state.write_u8(2),
+            RequestKey::Client(Some(IpAddr::V4(address))) => {
+                state.write_u64(u64::from(u32::from(*address)));
+            }
+            RequestKey::Client(Some(IpAddr::V6(address))) => {
+                let address = u128::from(*address);
+                state.write_u64((address >> 64) as u64);
+                state.write_u64(address as u64);
+                state.write_u8(3);
+            }
+        }
+    }
+}
+
+impl<'a> CountedRequest<'a> {
     /// What it is counted by. One that says nothing of itself is known by where it comes from.
-    pub(crate) fn key(&self, by: &RateKey, v6_prefix: u8) -> Vec<u8> {
-        let of_value = |value: &[u8]| [b"=", value].concat();
+    pub(crate) fn key(&self, by: &'a RateKey, v6_prefix: u8) -> RequestKey<'a> {
         let own = match by {
             RateKey::Client => None,
-            RateKey::All => Some(of_value(b"")),
+            RateKey::All => Some(Cow::Borrowed(&b""[..])),
             RateKey::Field(name) => {
                 let mut values = self.request.head().values(name.as_bytes());
-                values.next().map(of_value)
+                values.next().map(Cow::Borrowed)
             }
-            RateKey::Cookie(name) => cookie(self.request, name.as_bytes()).map(of_value),
+            RateKey::Cookie(name) => cookie(self.request, name.as_bytes()).map(Cow::Borrowed),
             RateKey::User => {
                 let signed_in = self.request.signed_in();
                 let user = signed_in.as_ref().map(|known| &*known.user);
                 let user = user.filter(|user| !user.is_empty());
-                user.map(|user| of_value(user.as_bytes()))
+                user.map(|user| Cow::Owned(user.as_bytes().to_vec()))
             }
-            RateKey::Path => Some(of_value(self.label.as_bytes())),
+            RateKey::Path => Some(Cow::Borrowed(self.label.as_bytes())),
             RateKey::Capture(index) => {
                 let captures = self.pattern.matches(self.path);
-                let captures = captures.as_ref();
-                captures.and_then(|all| all.text(*index, self.path).map(of_value))
+                let text = captures.as_ref();
+                let text = text.and_then(|all| all.text(*index, self.path));
+                text.map(|text| Cow::Owned(text.to_vec()))
             }
         };
-        own.unwrap_or_else(|| client_of(self.request, v6_prefix))
+        let client = || RequestKey::Client(client_of(self.request, v6_prefix));
+        own.map_or_else(client, RequestKey::Value)
     }
 
     /// Whom it is counted with if its client finds no place: the client's network.
-    pub(crate) fn crowd(&self) -> Vec<u8> {
+    pub(crate) fn crowd(&self) -> ClientNetwork {
         crowd_of(self.request)
     }
 }
 
 /// The client of a request.
-pub(crate) fn client_of(request: &Request, v6_prefix: u8) -> Vec<u8> {
-    client(address(request), v6_prefix)
+pub(crate) fn client_of(request: &Request, v6_prefix: u8) -> ClientNetwork {
+    address(request).map(|address| client(address, v6_prefix))
 }
 
 /// The network of the client of a request.
-pub(crate) fn crowd_of(request: &Request) -> Vec<u8> {
-    crowd(address(request))
+pub(crate) fn crowd_of(request: &Request) -> ClientNetwork {
+    address(request).map(crowd)
 }
 
 fn address(request: &Request) -> Option<IpAddr> {
@@ -69,27 +106,26 @@ fn address(request: &Request) -> Option<IpAddr> {
     peer.map(|peer| peer.ip().to_canonical())
 }
 
-/// A client by its address; one without is whoever connects over a Unix socket. No value of a field
-/// is the same.
-fn client(address: Option<IpAddr>, v6_prefix: u8) -> Vec<u8> {
+fn client(address: IpAddr, v6_prefix: u8) -> IpAddr {
     match address {
-        None => Vec::new(),
-        Some(IpAddr::V4(address)) => [&b"@"[..], &address.octets()].concat(),
-        Some(IpAddr::V6(address)) => [&b"@"[..], &network(address, v6_prefix)].concat(),
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => network(address, v6_prefix),
     }
 }
 
-fn crowd(address: Option<IpAddr>) -> Vec<u8> {
+fn crowd(address: IpAddr) -> IpAddr {
     match address {
-        None => Vec::new(),
-        Some(IpAddr::V4(address)) => address.octets()[..2].to_vec(),
-        Some(IpAddr::V6(address)) => network(address, 32).to_vec(),
+        IpAddr::V4(address) => {
+            let [first, second, ..] = address.octets();
+            IpAddr::from([first, second, 0, 0])
+        }
+        IpAddr::V6(address) => network(address, 32),
     }
 }
 
-fn network(address: Ipv6Addr, prefix: u8) -> [u8; 16] {
+fn network(address: Ipv6Addr, prefix: u8) -> IpAddr {
     let rest = u128::MAX.checked_shr(u32::from(prefix)).unwrap_or(0);
-    (u128::from(address) & !rest).to_be_bytes()
+    Ipv6Addr::from(u128::from(address) & !rest).into()
 }
 
 #[cfg(test)]
@@ -103,13 +139,10 @@ mod tests {
             "2001:db8:0:1::7".parse().unwrap(),
             "2001:db8:0:1:ffff::8".parse().unwrap(),
         );
-        assert_eq!(client(Some(one), 64), client(Some(other), 64));
-        assert_ne!(client(Some(one), 128), client(Some(other), 128));
-        assert_ne!(client(Some(v4), 64), client(None, 64));
-        assert_eq!(
-            crowd(Some(one)),
-            crowd(Some("2001:db8:9::".parse().unwrap()))
-        );
-        assert_eq!(crowd(Some(v4)), [192, 0]);
+        assert_eq!(client(one, 64), client(other, 64));
+        assert_ne!(client(one, 128), client(other, 128));
+        assert_eq!(client(v4, 64), v4);
+        assert_eq!(crowd(one), crowd("2001:db8:9::".parse().unwrap()));
+        assert_eq!(crowd(v4), IpAddr::from([192, 0, 0, 0]));
     }
 }

@@ -309,7 +309,7 @@ fn look_now(
 }
 
 /// The next route that the request's own path has is to answer.
-pub(super) fn next_route() -> Response {
+pub(crate) fn next_route() -> Response {
     Response::new(ELSEWHERE, Fields::new(), Body::Empty)
 }
 

@@ -11,7 +11,7 @@
 //! Bytes that would end a value are `%XX`. The first of these fields is believed where programs are
 //! offered, from those to whom they are, and nowhere else.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use hob_http::{ConnectionFacts, Fields, Request, ToldVariables};
 use hob_trace::Fault;
@@ -123,7 +123,7 @@ pub fn parse(field: &[u8]) -> Result<CarriedRequest, &'static str> {
         program,
         path,
         below,
-        variables: Rc::from(variables),
+        variables: Arc::from(variables),
     })
 }
 

@@ -58,9 +58,14 @@ pub enum GateAdmission {
 impl Gate {
     /// Nobody inside.
     pub fn new(running_max: usize, queue_max: usize) -> Gate {
-        let gate = Gate::default();
-        gate.set_limits(running_max, queue_max);
-        gate
+        let state = GateState {
+            running_max,
+            queue_max,
+            ..GateState::default()
+        };
+        Gate {
+            state: Mutex::new(state),
+        }
     }
 
     /// Other limits. Who is inside stays; who waits may go in at once.

@@ -74,7 +74,7 @@ fn keys_one_after_the_other_leave_nothing() {
 fn keys_that_are_held_take_no_more_gates_than_may_be() {
     let gates = gates(1000, (1, 0));
     let held: Vec<_> = (0_u32..5000)
-        .map(|key| gates.seat(&key.to_be_bytes(), &key.to_be_bytes()[3..]))
+        .map(|key| gates.seat(key.to_be_bytes(), &key.to_be_bytes()[3..]))
         .collect();
     let alone = held.iter().filter(|(_, is_alone)| *is_alone).count();
     assert_eq!((alone, gates.known()), (1000, 1000));

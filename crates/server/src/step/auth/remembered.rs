@@ -1,31 +1,27 @@
 //! Passwords that were right a moment ago, as keyed hashes of the fields they came in, and those
 //! that are being checked.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_lc_rs::hmac;
 use hob_trace::Mutex;
 
 use super::accounts::AuthAccount;
+use super::tag::{ByTag, CredentialTag, TagKey};
 use super::{GivenPassword, ShownCredentials, basic};
 
 /// So many passwords are remembered.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// A password as it is remembered, and with it its name.
-pub(super) type PasswordTag = [u8; 32];
-
 /// Passwords of one `[[auth]]`.
 pub(crate) struct RememberedPasswords {
-    /// Of the hashes of what is remembered.
-    key: hmac::Key,
+    /// Of the tags of what is remembered.
+    key: TagKey,
     /// So long each is.
     time: Duration,
-    known: Mutex<HashMap<PasswordTag, RememberedPassword>>,
+    known: Mutex<ByTag<RememberedPassword>>,
     /// Passwords that are being checked.
-    pub(super) checking: Mutex<HashMap<PasswordTag, Arc<tokio::sync::Mutex<()>>>>,
+    pub(super) checking: Mutex<ByTag<Arc<tokio::sync::Mutex<()>>>>,
 }
 
 struct RememberedPassword {
@@ -39,10 +35,8 @@ impl RememberedPasswords {
     /// # Errors
     /// There are no random numbers for a key.
     pub(super) fn new(time: Duration) -> Result<RememberedPasswords, String> {
-        let mut key = [0; 32];
-        aws_lc_rs::rand::fill(&mut key).map_err(|_| "the system has no random numbers")?;
         Ok(RememberedPasswords {
-            key: hmac::Key::new(hmac::HMAC_SHA256, &key),
+            key: TagKey::new()?,
             time,
             known: Mutex::default(),
             checking: Mutex::default(),
@@ -54,8 +48,7 @@ impl RememberedPasswords {
         let Some(value) = value else {
             return ShownCredentials::None;
         };
-        let mut tag = [0; 32];
-        tag.copy_from_slice(hmac::sign(&self.key, value).as_ref());
+        let tag = self.key.tag(value);
         if let Some(account) = self.find(&tag, now_ms) {
             return ShownCredentials::Known(account);
         }
@@ -69,7 +62,7 @@ impl RememberedPasswords {
         }
     }
 
-    fn find(&self, tag: &PasswordTag, now_ms: u64) -> Option<Arc<AuthAccount>> {
+    fn find(&self, tag: &CredentialTag, now_ms: u64) -> Option<Arc<AuthAccount>> {
         let known = self.known.lock();
         let known = known.get(tag)?;
         (now_ms < known.until_ms).then(|| Arc::clone(&known.account))
@@ -122,7 +115,7 @@ impl RememberedPasswords {
 /// Nobody else checks this password as long as it is there.
 pub(crate) struct PasswordTurn {
     passwords: Arc<RememberedPasswords>,
-    tag: PasswordTag,
+    tag: CredentialTag,
     place: Arc<tokio::sync::Mutex<()>>,
     guard: Option<tokio::sync::OwnedMutexGuard<()>>,
 }

@@ -9,11 +9,9 @@ pub mod claims;
 pub mod issuer;
 pub mod keys;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use aws_lc_rs::hmac;
 use hob_config::{AccountSource, AuthSettings, TokenKeysAt, TokenRules};
 use hob_http::{Known, Request};
 use hob_keeper::preflight::PreflightReport;
@@ -24,6 +22,7 @@ use jsonwebtoken::{Algorithm, Validation};
 use self::claims::{Claims, SignedClaims};
 use self::issuer::{IssuerKeys, Issuers, KeysFetched};
 use self::keys::{TokenKey, TokenKeys};
+use super::tag::{ByTag, CredentialTag, TagKey};
 use super::{FileVersion, LOOK_MS, LookTimes, read_file, version};
 use crate::config::Built;
 use crate::step::cookie::cookies;
@@ -46,12 +45,9 @@ pub struct TokenSource {
     from: KeysSource,
     state: Mutex<TokenState>,
     times: LookTimes,
-    /// Of the hashes of what is remembered.
-    key: hmac::Key,
+    /// Of the tags of what is remembered.
+    key: TagKey,
 }
-
-/// A token as it is remembered.
-type TokenTag = [u8; 32];
 
 struct TokenState {
     /// None before the issuer has been asked for them.
@@ -59,7 +55,7 @@ struct TokenState {
     version: Option<KeysVersion>,
     /// Why the keys that are there now were not taken.
     fault: Option<String>,
-    remembered: HashMap<TokenTag, RememberedToken>,
+    remembered: ByTag<RememberedToken>,
     /// When those that were over were taken out last.
     tidied_unix_ms: u64,
 }
@@ -180,8 +176,6 @@ impl TokenSource {
         issuers: &Issuers,
         now_ms: u64,
     ) -> Result<TokenSource, String> {
-        let mut key = [0; 32];
-        aws_lc_rs::rand::fill(&mut key).map_err(|_| "the system has no random numbers")?;
         let from = match &rules.keys {
             TokenKeysAt::File(file) => KeysSource::File(file.clone()),
             TokenKeysAt::Url(url) => KeysSource::Issuer(issuers.find(url)?),
@@ -195,11 +189,11 @@ impl TokenSource {
                 keys: Arc::new(TokenKeys::default()),
                 version: None,
                 fault: None,
-                remembered: HashMap::new(),
+                remembered: ByTag::default(),
                 tidied_unix_ms: 0,
             }),
             times: LookTimes::new(now_ms),
-            key: hmac::Key::new(hmac::HMAC_SHA256, &key),
+            key: TagKey::new()?,
         };
         source.look();
         match (&source.from, source.state.lock().fault.take()) {
@@ -359,8 +353,7 @@ impl TokenSource {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(TokenRefusal::TooLong);
         }
-        let mut tag = [0; 32];
-        tag.copy_from_slice(hmac::sign(&self.key, token).as_ref());
+        let tag = self.key.tag(token);
         let keys = {
             let state = self.state.lock();
             if let Some(known) = state.remembered.get(&tag)
@@ -388,7 +381,7 @@ impl TokenSource {
 
     fn remember(
         &self,
-        tag: TokenTag,
+        tag: CredentialTag,
         keys: &Arc<TokenKeys>,
         claims: &Arc<SignedClaims>,
         now_unix_ms: u64,
@@ -537,6 +530,7 @@ mod tests {
         let header = BASE64_URL_SAFE_NO_PAD.encode("{\"alg\":\"HS256\"}");
         let claims = format!("{{\"iss\":\"i\",\"aud\":\"a\",\"sub\":\"{name}\",\"exp\":1000}}");
         let signed = format!("{header}.{}", BASE64_URL_SAFE_NO_PAD.encode(claims));
+        use aws_lc_rs::hmac;
         let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET);
         let tag = hmac::sign(&key, signed.as_bytes());
         format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(tag))

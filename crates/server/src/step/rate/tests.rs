@@ -68,7 +68,7 @@ fn as_many_clients_as_are_said_are_counted_each_for_itself() {
     let clients = RateClients::new(100_000);
     for round in 0..3 {
         for client in 0_u32..100_000 {
-            let (outcome, is_alone) = clients.take(&client.to_be_bytes(), b"", PACE, SECOND);
+            let (outcome, is_alone) = clients.take(client.to_be_bytes(), b"", PACE, SECOND);
             assert!(
                 is_alone && outcome == RateOutcome::Within,
                 "{client} {round}"
@@ -84,7 +84,7 @@ fn few_clients_take_little_memory_and_have_places_all_the_same() {
         let places: usize = clients.shards.iter().map(|one| one.lock().len()).sum();
         assert!(places <= (keys * 4).max(PLACES_TRIED), "{keys}: {places}");
         for client in 0..keys {
-            let (_, is_alone) = clients.take(&client.to_be_bytes(), b"", PACE, SECOND);
+            let (_, is_alone) = clients.take(client.to_be_bytes(), b"", PACE, SECOND);
             assert!(is_alone, "{client} of {keys}");
         }
     }
@@ -98,7 +98,7 @@ fn ten_million_clients_hold_no_more_memory_and_those_beyond_share() {
     let mut shared = 0;
     for client in 0_u32..10_000_000 {
         let crowd = (client % 100).to_be_bytes();
-        let (_, is_alone) = clients.take(&client.to_be_bytes(), &crowd, PACE, SECOND);
+        let (_, is_alone) = clients.take(client.to_be_bytes(), crowd, PACE, SECOND);
         shared += u32::from(!is_alone);
     }
     assert!(shared > 9_900_000, "{shared}");
@@ -106,8 +106,8 @@ fn ten_million_clients_hold_no_more_memory_and_those_beyond_share() {
     assert_eq!(places_after, places);
     // Whoever comes into a crowd that has had its share is refused, and has a place once others
     // have been silent for long enough.
-    let (outcome, is_alone) = clients.take(b"late", &7_u32.to_be_bytes(), PACE, SECOND);
+    let (outcome, is_alone) = clients.take(b"late", 7_u32.to_be_bytes(), PACE, SECOND);
     assert!(!is_alone && outcome != RateOutcome::Within);
-    let (outcome, is_alone) = clients.take(b"late", &7_u32.to_be_bytes(), PACE, 3 * SECOND);
+    let (outcome, is_alone) = clients.take(b"late", 7_u32.to_be_bytes(), PACE, 3 * SECOND);
     assert!(is_alone && outcome == RateOutcome::Within);
 }

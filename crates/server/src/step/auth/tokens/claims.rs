@@ -1,6 +1,7 @@
 //! What a token says, and whether that lets in (RFC 7519 section 4.1).
 
 use hob_config::TokenRules;
+use hob_http::ToldVariables;
 use serde_json::{Map, Value};
 
 use super::TokenRefusal;
@@ -13,16 +14,13 @@ const GROUPS_MAX: usize = 1000;
 #[derive(Debug)]
 pub struct Claims(pub(super) Map<String, Value>);
 
-/// A field in lower case, and the claim that it holds.
-pub type ToldClaim = (Box<[u8]>, Box<[u8]>);
-
 /// What a token says that is good.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SignedClaims {
     /// Whose it is.
     pub account: AuthAccount,
     /// What programs and proxied servers are told of them; what it does not say is empty.
-    pub fields: Vec<ToldClaim>,
+    pub fields: ToldVariables,
     /// From then on it is over, in seconds of Unix time.
     pub until_unix_s: u64,
 }
