@@ -80,6 +80,7 @@ test: setup pages ## every check there is; ends with one count
 siege: setup-build ## the hardest tests for a minute each, as HOB_SIEGE_SECONDS says
 	@$(cargo) build --locked -p hob --example over
 	HOB_SIEGE_SECONDS="$${HOB_SIEGE_SECONDS:-60}" $(cargo) test --locked -p hob --test siege -- --nocapture
+	HOB_SIEGE_SECONDS="$${HOB_SIEGE_SECONDS:-60}" $(cargo) test --locked -p hob-server --lib ten_million
 
 build: setup-build pages ## as it is shipped: target/release/hob, libhob, C programs
 	@$(cargo) build --release --locked -p hob

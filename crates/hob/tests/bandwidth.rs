@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use harness::client::Connection;
 use harness::site::TOP;
-use harness::{Hob, Place, text_of};
+use harness::{DEADLINE, Hob, Place, text_of};
 
 const KIB: usize = 1024;
 
@@ -187,5 +187,28 @@ fn small_and_empty_answers_have_their_fields_and_explain_tells() {
     let told = text_of(&place.run(&["explain", "GET", "/hello.txt"]));
     let text = "`bandwidth`: an answer at 1KiB a second, all of a client at 2KiB a second at most";
     assert!(told.contains(text), "{told}");
+    hob.stop();
+}
+
+#[test]
+fn clients_beyond_those_that_are_counted_alone_share_with_their_network() {
+    let place = Place::new();
+    std::fs::write(place.path("site/large.txt"), numbered(1024 * KIB)).unwrap();
+    let hob = serve(&place, "bandwidth = { client = \"1KiB/s\", keys = 100 }\n");
+    // Each holds its place for as long as its answer leaves.
+    let held: Vec<_> = (0..300)
+        .map(|number| {
+            begin(
+                &hob,
+                &format!("10.0.{}.{}", number / 200, number % 200),
+                "/large.txt",
+            )
+        })
+        .collect();
+    let until = Instant::now() + DEADLINE;
+    while place.counter("limit_bandwidth_keys") == 0 {
+        assert!(Instant::now() < until, "all have places of their own");
+    }
+    drop(held);
     hob.stop();
 }

@@ -196,3 +196,29 @@ fn reload_forgets_nobody() {
     }
     hob.stop();
 }
+
+#[test]
+fn clients_beyond_those_that_are_counted_alone_share_with_their_network() {
+    let place = Place::new();
+    let hob = serve(
+        &place,
+        "rate = { requests = \"1/h\", burst = 1, keys = 100 }\n",
+    );
+    let ask = |number: u32| {
+        status(
+            &hob,
+            &format!("10.0.{}.{}", number / 200, number % 200),
+            "/hello.txt",
+        )
+    };
+    assert!((0..100).all(|number| ask(number) == 200));
+    assert_eq!(place.counter("limit_rate_keys"), 0);
+    // Of those who find no place the first takes what all of their network may.
+    let refused = (100..300).filter(|number| ask(*number) == 429).count() as u64;
+    let shared = place.counter("limit_rate_keys");
+    assert!(
+        shared >= 2 && refused == shared - 1,
+        "{refused} of {shared}"
+    );
+    hob.stop();
+}

@@ -12,6 +12,7 @@
 //! - `overwrites` files are overwritten in place while they are downloaded
 //! - `upgrades` upgrades while warm scripts are asked for
 //! - `deaths` servers die under clients of HTTP/3
+//! - `rates` a rate that is asked beyond
 //! - `reloads` requests live through reloads that change the access log
 //! - `upstreams` servers behind hob are killed, restarted and exchanged
 //! - `watch` what a running server holds: processes, descriptors, memory
@@ -31,6 +32,8 @@ mod open_files;
 mod overwrites;
 #[path = "resident/pool.rs"]
 mod pool;
+#[path = "siege/rates.rs"]
+mod rates;
 #[path = "siege/reloads.rs"]
 mod reloads;
 #[path = "siege/runaways.rs"]

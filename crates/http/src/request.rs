@@ -298,11 +298,14 @@ impl Request {
     pub fn sign_in(&self, mut user: SignedIn) {
         let name = |cookie: &[u8]| cookie.iter().position(|byte| *byte == b'=');
         let mut kept = self.take_cookies();
-        kept.retain(|old| {
-            let mut newer = user.cookies.iter();
-            !newer.any(|new| name(new).map(|end| &new[..end]) == name(old).map(|end| &old[..end]))
-        });
-        user.cookies.splice(..0, kept);
+        if !kept.is_empty() {
+            kept.retain(|old| {
+                let old = name(old).map(|end| &old[..end]);
+                let mut newer = user.cookies.iter();
+                !newer.any(|new| name(new).map(|end| &new[..end]) == old)
+            });
+            user.cookies.splice(..0, kept);
+        }
         *self.exchange.signed_in.borrow_mut() = Some(user);
     }
 

@@ -220,13 +220,14 @@ fn who_speaks_no_http2_is_followed_by_another_whatever_was_asked() {
     site.stop();
 }
 
+fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0, 0, payload.len() as u8, kind, flags, 0, 0, 0, stream];
+    frame.extend_from_slice(payload);
+    frame
+}
+
 /// Frames by hand: a greeting, and an answer `hello` in pieces with trailers behind.
 fn frames() -> Vec<u8> {
-    let frame = |kind: u8, flags: u8, stream: u8, payload: &[u8]| {
-        let mut frame = vec![0, 0, payload.len() as u8, kind, flags, 0, 0, 0, stream];
-        frame.extend_from_slice(payload);
-        frame
-    };
     [
         frame(4, 0, 0, &[]),
         frame(1, 4, 1, b"\x88"),
@@ -237,13 +238,41 @@ fn frames() -> Vec<u8> {
     .concat()
 }
 
+/// What took a connection in the moment before it ended was another server.
+#[test]
+fn server_that_is_about_to_end_is_followed_by_the_one_in_its_place() {
+    let closes: Act = Box::new(|_: &mut Taken| {});
+    let leaves: Act = Box::new(|taken: &mut Taken| {
+        taken.write(&[frame(4, 0, 0, &[]), frame(7, 0, 0, &[0; 8])].concat());
+        taken.stay();
+    });
+    let answers: Act = Box::new(|taken: &mut Taken| {
+        taken.write(&frame(4, 0, 0, &[]));
+        taken.read_http2_head();
+        taken.write(&[frame(1, 4, 1, b"\x88"), frame(0, 1, 1, b"hello")].concat());
+    });
+    let peer = Peer::start_after_preface(vec![closes, leaves, answers]);
+    let site = serve_to(&format!("\"http://127.0.0.1:{}\"", peer.port), HTTP2);
+    // It may not be asked twice, and was asked once.
+    let reply = call(site.port(), "POST", "/app/x", "", b"x");
+    assert_eq!(
+        (reply.answer.status, reply.answer.text().as_str()),
+        (200, "hello")
+    );
+    site.stop();
+    peer.join();
+}
+
 #[test]
 fn end_or_stall_at_every_byte_is_seen() {
     let all = frames();
     // The greeting, and the head.
     let (greeting, head) = (9, 9 + 10);
     for stalls in [false, true] {
-        let acts = (0..all.len()).map(|count| -> Act {
+        // Whoever ends before it has greeted is asked for another connection, and one more.
+        let times = |count: &usize| if *count < greeting && !stalls { 3 } else { 1 };
+        let counts = (0..all.len()).flat_map(|count| vec![count; times(&count)]);
+        let acts = counts.map(|count| -> Act {
             let part = all[..count].to_vec();
             Box::new(move |taken| {
                 let (first, rest) = part.split_at(part.len().min(greeting));

@@ -23,6 +23,9 @@ pub(crate) struct Draining {
     leave_until_ms: Option<u64>,
 }
 
+/// So long a connection may take until its first request is there: who has just connected has sent
+/// it, and would not send it again.
+const FIRST_REQUEST_MS: u64 = 1000;
 /// How often a draining thread looks whether it is done, at least.
 const DRAIN_LOOK_MS: u64 = 250;
 
@@ -115,9 +118,12 @@ impl<A: Responder + 'static> Thread<A> {
         // Who is still let in has come with a request, which may be on its way.
         let listeners = &self.accepting.listeners;
         let staying: Vec<u16> = listeners.iter().map(|one| one.number).collect();
+        let now_ms = self.turn.now_ms;
         for index in 0..self.seats.len() {
             let goes = |conn: &mut Box<SocketConnection>| {
-                conn.is_idle() && !staying.contains(&conn.facts.listener)
+                let is_new = conn.request_count == 0 && conn.h2.is_none();
+                let is_awaited = is_new && now_ms < conn.opened_ms + FIRST_REQUEST_MS;
+                conn.is_idle() && !is_awaited && !staying.contains(&conn.facts.listener)
             };
             if let Some(mut conn) = self.seats.take_if(index, goes) {
                 if self.drive_if_busy(&mut conn) == Fate::Keep && !conn.is_idle() {

@@ -479,7 +479,7 @@ fn nobody(auth: Option<&ServedAuth>) -> SignedIn {
     let none = |name: &String| (name.as_bytes().into(), [].into());
     let fields = match auth {
         Some(ServedAuth::Route(asked)) => asked.fields.iter().map(none).collect(),
-        Some(ServedAuth::Tokens(source)) => {
+        Some(ServedAuth::Tokens(source)) if !source.rules.fields.is_empty() => {
             let fields = source.rules.fields.iter();
             fields.map(|(name, _)| none(name)).collect()
         }

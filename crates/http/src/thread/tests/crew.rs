@@ -113,11 +113,17 @@ fn draining_finishes_what_is_under_way_and_closes_what_is_idle() {
     let mut idle = server.connect();
     assert_eq!(idle.ask("/ready").text(), "ready");
     let mut fresh = server.connect();
+    let mut late = server.connect();
     let mut busy = server.connect();
     busy.get("/later");
     assert_eq!(server.note(), "waiting");
-    server.wait_for_open(3);
+    server.wait_for_open(4);
     server.drain(LONG, Duration::ZERO);
+    // Who has connected and not asked yet could not know.
+    let answer = late.ask("/ready");
+    assert_eq!(answer.text(), "ready");
+    assert!(answer.closes());
+    late.assert_end();
     idle.assert_end();
     fresh.assert_end();
     server.gate().open();

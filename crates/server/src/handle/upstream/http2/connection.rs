@@ -57,7 +57,9 @@ impl Http2Broken {
     fn of(error: io::Error) -> Http2Broken {
         match error.kind() {
             // It has closed; perhaps it has not said that it ends.
-            ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof => Http2Broken::Closed,
+            ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => {
+                Http2Broken::Closed
+            }
             _ => match error.downcast() {
                 Ok(fault) => Http2Broken::Tls(fault),
                 Err(error) => Http2Broken::Broken(error.to_string().into()),

@@ -62,6 +62,9 @@ struct MemberConnections {
     waiting: Vec<Waker>,
 }
 
+/// So many connections are made for a request, where each ends at once.
+const CONNECT_TRIES: usize = 3;
+
 /// What a request needs of a connection.
 #[derive(Clone, Copy)]
 pub(crate) struct Http2Wish<'a> {
@@ -157,13 +160,31 @@ impl Http2Connections {
         made
     }
 
-    /// Makes a connection; where it is for others, too, they find it.
+    /// Makes a connection; where it is for others, too, they find it. One that ends before a
+    /// request may go over it was taken by a server that is about to end: there may be another in
+    /// its place.
     async fn make(
         &self,
         used: &MemberUse,
         wish: Http2Wish<'_>,
         shared_by: Option<&Arc<Member>>,
     ) -> Result<Http2Found, UpstreamFailure> {
+        for _ in 0..CONNECT_TRIES {
+            if let Some(found) = self.try_make(used, wish, shared_by).await? {
+                return Ok(found);
+            }
+        }
+        let why = "it closed the connection before it took a request over HTTP/2";
+        Err(UpstreamFailure::Unreachable(why.to_owned()))
+    }
+
+    /// The same; nothing where the connection ends before a request may go over it.
+    async fn try_make(
+        &self,
+        used: &MemberUse,
+        wish: Http2Wish<'_>,
+        shared_by: Option<&Arc<Member>>,
+    ) -> Result<Option<Http2Found>, UpstreamFailure> {
         let Http2Wish {
             request,
             counters,
@@ -177,7 +198,7 @@ impl Http2Connections {
             used.member()
                 .http1_until_ms
                 .store(reactor.now_ms() + HTTP1_HOLDS_MS, Ordering::Relaxed);
-            return Ok(Http2Found::Http1(stream, age));
+            return Ok(Some(Http2Found::Http1(stream, age)));
         }
         let how = (wish.head_bytes_max, shared_by.is_none());
         let times = (age, used.member().kept.idle_max());
@@ -199,14 +220,14 @@ impl Http2Connections {
             Some(Err(Http2Broken::Tls(fault))) => {
                 return Err(UpstreamFailure::of_tls(fault, counters));
             }
-            Some(Err(_)) => {
-                let why = "it closed the connection before it spoke HTTP/2";
-                return Err(UpstreamFailure::Unreachable(why.to_owned()));
-            }
+            Some(Err(_)) => return Ok(None),
             None => {
                 made.give_up();
                 return Err(UpstreamFailure::late_to_connect(counters));
             }
+        }
+        if !made.is_lasting() {
+            return Ok(None);
         }
         if wish.for_tunnel && !made.allows_tunnels() {
             let why = "it takes no tunnels over HTTP/2 (RFC 8441)";
@@ -219,7 +240,7 @@ impl Http2Connections {
         if let Some(member) = shared_by {
             self.with(member, |known| known.open.push(Rc::downgrade(&made)));
         }
-        Ok(Http2Found::Shared(made, false))
+        Ok(Some(Http2Found::Shared(made, false)))
     }
 
     /// Waits for another request's connection; false where there came none of it.
