@@ -76,8 +76,7 @@ fn idle_worker_that_is_killed_is_replaced_without_a_failed_request() {
 
 #[test]
 fn sleeper_is_answered_with_504_and_its_stack_is_logged() {
-    let site =
-        serve("workers = { max = 1 }, timeout = { first_byte = \"200ms\" }, grace = \"100ms\"");
+    let site = serve("workers = { max = 1 }, timeout = { first_byte = \"200ms\" }, grace = \"1s\"");
     let worker = site.worker();
     assert_eq!(site.get("/app/sleeper_for_ever/one").answer.status, 504);
     let (reason, detail) = site.reason("/app/sleeper_for_ever/one");
@@ -102,7 +101,7 @@ fn perl_sleeper_says_where_it_was() {
             0o644,
         )
         .serve_route(
-            "path = \"/app/*\"\nresident = { psgi = \"cgi/app.psgi\", grace = \"100ms\", \
+            "path = \"/app/*\"\nresident = { psgi = \"cgi/app.psgi\", grace = \"1s\", \
              timeout = { first_byte = \"200ms\" } }\n",
         );
     assert_eq!(site.get("/app/x").answer.status, 504);
