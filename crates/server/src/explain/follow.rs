@@ -22,6 +22,7 @@ use crate::handle::config::{
 };
 use crate::handle::files::find::ELSEWHERE;
 use crate::handle::plain;
+use crate::handle::script::control::REDIRECTS_MAX;
 use crate::limits::limits;
 use crate::route::host::{Chosen, ChosenBy, normalise_host};
 use crate::route::pattern::Mismatch;
@@ -300,20 +301,13 @@ impl ExplainContext<'_> {
         self.found((site, settings), (path, None), found, told)
     }
 
-    /// The same of the routes behind one that has left the request to them.
+    /// The same of the routes behind one that was found for a path, and has left it to them.
     pub(crate) fn route_behind(
         &self,
         (site, settings): (&sites::ServedSite, &crate::handle::config::Site),
-        before: u32,
+        (path, before): (&[u8], u32),
         told: &mut Explanation,
     ) -> Response {
-        let head = self.request.head();
-        let (raw, mut room) = (head.path(), Vec::new());
-        let Ok(normal) = target::normalise(raw, &mut room) else {
-            return plain::error(400);
-        };
-        let path = normal.path(raw, &room);
-        let path = self.request.rewritten_path().unwrap_or(path);
         let found = site.find_behind(path, before, self.request);
         self.found((site, settings), (path, Some(before)), found, told)
     }
@@ -326,6 +320,11 @@ impl ExplainContext<'_> {
         found: Option<(u32, usize)>,
         told: &mut Explanation,
     ) -> Response {
+        told.looks += 1;
+        if told.looks > REDIRECTS_MAX + 1 {
+            self.request.record_mut().reason = Some("redirect: more than 10 internal redirects");
+            return plain::error(500);
+        }
         let tried = found.map_or(site.routes.len(), |(index, _)| index as usize + 1);
         let all = site.routes.iter().zip(&settings.routes).enumerate();
         told.routes = all
@@ -373,7 +372,7 @@ impl ExplainContext<'_> {
         match self.before_handler(route, path, told) {
             None => {}
             Some(left) if left.status() == ELSEWHERE => {
-                return self.route_behind((site, settings), index, told);
+                return self.route_behind((site, settings), (path, index), told);
             }
             Some(answer) => return answer,
         }

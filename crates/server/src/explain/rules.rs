@@ -93,13 +93,17 @@ impl Explanation {
             RuleOutcome::LetsInIf(provided) => (true, Some(provided)),
             RuleOutcome::Refuses => (false, None),
         };
-        self.rules.push(ExplainedRule {
+        let rule = ExplainedRule {
             rule: rule.to_owned(),
             place,
             lets_in,
             provided,
             why,
-        });
+        };
+        // One that holds for several routes on the way is told of once.
+        if !self.rules.contains(&rule) {
+            self.rules.push(rule);
+        }
     }
 
     /// What all of it comes to.

@@ -19,6 +19,8 @@ pub struct Explanation {
     pub(crate) site: Option<ExplainedSite>,
     /// Routes tried, in order; the last is the one that matches, if one does.
     pub(crate) routes: Vec<ExplainedRoute>,
+    /// Times a route was looked for.
+    pub(crate) looks: usize,
     /// Those of them that are not for who has signed in, by their indexes, and why not.
     pub(crate) left: Vec<(usize, String)>,
     pub(crate) rewrite: Option<Rewrite>,

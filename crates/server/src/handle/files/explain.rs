@@ -81,7 +81,7 @@ impl Files {
                 told.note(
                     "`try`: no such file is there, so that the next route answers".to_owned(),
                 );
-                way.route_behind((site, settings), on.route.index, told)
+                way.route_behind((site, settings), (on.matched, on.route.index), told)
             }
             Some(location) if response.status() == ELSEWHERE => {
                 let mut room = Vec::new();
