@@ -355,11 +355,8 @@ pub(crate) fn read_require(
         .map(|auth| (auth.text("name"), auth))
         .collect();
     let (name, spot) = (section.text("auth"), section.spot("auth"));
-    let texts = |key: &str| -> Vec<String> {
-        let texts = section.given_texts(key).into_iter();
-        texts.map(|(text, _)| text.to_owned()).collect()
-    };
-    let (users, groups, all_groups) = (texts("users"), texts("groups"), texts("all_groups"));
+    let [users, groups, all_groups] =
+        ["users", "groups", "all_groups"].map(|key| section.given_words(key));
     if name == NONE {
         for key in ["users", "groups", "all_groups", "satisfy"] {
             if let Some(given) = section.given(key) {

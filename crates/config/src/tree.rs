@@ -237,6 +237,12 @@ impl Section {
         }
     }
 
+    /// The same without their places.
+    pub fn given_words(&self, name: &str) -> Vec<String> {
+        let texts = self.given_texts(name).into_iter();
+        texts.map(|(text, _)| text.to_owned()).collect()
+    }
+
     /// The list's strings; those of the default stand at the header.
     pub fn texts(&self, name: &str) -> Vec<(&str, Spot)> {
         match self.read(name) {

@@ -227,10 +227,6 @@ pub(crate) fn read_when(
     let (listeners, spots) = read_listeners(inner, faults);
     let countries = CountrySet::read(inner, "country", faults);
     miss_countries(root, &countries, inner.spot("country"), faults);
-    let texts = |key: &str| -> Vec<String> {
-        let texts = inner.given_texts(key).into_iter();
-        texts.map(|(text, _)| text.to_owned()).collect()
-    };
     let when = RouteWhen {
         methods: with_head(read_methods(inner.given_texts("method"), faults)),
         hosts: read_hosts(inner, faults),
@@ -247,8 +243,8 @@ pub(crate) fn read_when(
             _ => None,
         },
         share: read_share(inner, faults),
-        users: texts("user"),
-        groups: texts("group"),
+        users: inner.given_words("user"),
+        groups: inner.given_words("group"),
     };
     let table = &super::schema::WHEN;
     if !table.all_keys().any(|key| inner.has(key.name)) {

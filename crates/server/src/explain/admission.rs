@@ -231,6 +231,15 @@ impl ExplainContext<'_> {
     ) -> Option<Response> {
         let supposed = self.supposed(user);
         if !auth::answers(rule, &supposed) {
+            let asks_groups = rule
+                .when
+                .as_ref()
+                .is_some_and(|when| !when.groups.is_empty());
+            if asks_groups && self.groups.is_empty() {
+                told.note(format!(
+                    "the groups of {user:?} are not known here: --group NAME supposes one"
+                ));
+            }
             let who = format!("{user:?}, {}", in_groups(self.groups));
             return leave(route, &who, told);
         }

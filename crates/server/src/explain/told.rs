@@ -19,10 +19,10 @@ pub struct Explanation {
     pub(crate) site: Option<ExplainedSite>,
     /// Routes tried, in order; the last is the one that matches, if one does.
     pub(crate) routes: Vec<ExplainedRoute>,
-    /// Times a route was looked for.
-    pub(crate) looks: usize,
     /// Those of them that are not for who has signed in, by their indexes, and why not.
     pub(crate) left: Vec<(usize, String)>,
+    /// Times a route was looked for.
+    pub(crate) looks: usize,
     pub(crate) rewrite: Option<Rewrite>,
     /// The path that another route answers, of the file that was found: a folder's index, or a
     /// fallback.
